@@ -1,1 +1,1 @@
-"""What an expression in Spark's words means: one typed tree, one table of functions, Arrow and DuckDB as back ends."""
+"""The meaning of Spark expressions: one typed tree, one table of functions, Arrow and DuckDB as back ends."""

@@ -1,6 +1,6 @@
-"""Typed expressions as Arrow's, where Arrow's kernels mean the same. DuckDB computes the rest (`duckdb.py`).
+"""The Arrow back end: typed expressions whose Arrow kernels have Spark's meaning. DuckDB computes all others.
 
-A form names the kernel. Comparisons of floating-point numbers follow Spark's order, in which NaN equals itself and is
+A `Form` names the kernel. Comparisons of floating-point numbers follow Spark's order, in which NaN equals itself and is
 greater than every other number.
 """
 
@@ -21,7 +21,7 @@ __all__ = ["arrow_expression"]
 _lock = threading.Lock()
 _registered: set[str] = set()
 _OF_NAN: dict[str, Callable[[pc.Expression, pc.Expression], pc.Expression]] = {
-    # What a comparison is where the left side, or the right one, is NaN.
+    # The result of a comparison if the left or the right side is NaN.
     "equal": lambda left, right: left & right,
     "not_equal": lambda left, right: ~(left & right),
     "less": lambda left, right: right & ~left,
@@ -32,7 +32,7 @@ _OF_NAN: dict[str, Callable[[pc.Expression, pc.Expression], pc.Expression]] = {
 
 
 def arrow_expression(expression: Expression) -> pc.Expression | None:
-    """The expression as Arrow's; None where a part of it has no kernel that means the same."""
+    """Convert an expression to Arrow's; None if a part of it has no kernel with the same meaning."""
     match expression:
         case TypedColumn(path):
             return pc.field(*path)
@@ -83,7 +83,7 @@ def _case(values: Sequence[pc.Expression], kind: pa.DataType) -> pc.Expression:
 
 
 def _register(name: str) -> None:
-    """Make a function in Python one of Arrow's, once: Arrow never forgets one."""
+    """Register a Python function with Arrow, once: Arrow never unregisters one."""
     with _lock:
         if name in _registered:
             return
@@ -101,6 +101,6 @@ def _register(name: str) -> None:
 
 
 def _call(name: str, arguments: Sequence[pc.Expression], options: pc.FunctionOptions | None = None) -> pc.Expression:
-    """A kernel on expressions; constants alone would be computed at once."""
+    """Call a kernel on expressions. `pyarrow.compute` would evaluate calls with only constants at once."""
     expression: pc.Expression = pc.Expression._call(name, list(arguments), options)  # type: ignore[attr-defined]
     return expression

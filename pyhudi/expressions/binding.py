@@ -1,8 +1,8 @@
-"""A predicate meets a schema: names are resolved, and literals get the column's type.
+"""Binding a predicate to a schema: names are resolved, and literals get the column's type.
 
-A literal is made to fit the column, never the column to fit the literal. So the filter, the partition pruning and the
-row-group pruning compare the same values. A text is read as date, time or number where the column is one. A time
-without a zone, compared with a column of moments, is in the caller's zone: UTC by default; with None it is refused.
+A literal is converted to the column's type, never the column to the literal's. So the filter, the partition pruning and
+the row-group pruning compare the same values. A text is read as a date, time or number if the column is one. A time
+without a zone that is compared with a column of moments is in the caller's zone: UTC by default; None refuses it.
 """
 
 from __future__ import annotations
@@ -54,26 +54,26 @@ from pyhudi.redaction import brief
 
 __all__ = ["Where", "bind"]
 
-# What a user may hand in to say which rows are meant; see `parse_where`.
+# The forms in which a user may pass a condition; see `parse_where`.
 Where: TypeAlias = "str | Predicate | pc.Expression | tuple[str, str] | tuple[str, str, Value] | Sequence[Where] | None"
 
 
 def bind(predicate: Predicate, schema: pa.Schema, zone: tzinfo | None = timezone.utc) -> Predicate:
-    """The predicate with every column checked against `schema` and every literal made its column's type.
+    """Check every column of a predicate against `schema`, and convert every literal to its column's type.
 
     Many comparisons of one column with values become one list of values.
 
-    Args: zone: that of times which name none, compared with moments; None: such are refused.
+    Args: zone: the zone of times without one that are compared with moments; None: such times are refused.
 
     Raises ConfigError for an unknown column, a literal that cannot be compared with its column, more comparisons than
     MAX_TERMS, or what Arrow can't compute with these columns.
     """
-    import pyarrow.acero as acero  # loads pyarrow.dataset, which a small write needs not
+    import pyarrow.acero as acero  # loads pyarrow.dataset, which a small write does not need
 
     bound = _bound(predicate, schema, zone)
     check_terms(bound)
     try:
-        # As Table.filter does it, without threads, which take longer to begin than this.
+        # Like Table.filter, but without threads, whose start takes longer than this.
         rows = acero.Declaration("table_source", acero.TableSourceNodeOptions(schema.empty_table()))
         chosen = acero.Declaration("filter", acero.FilterNodeOptions(to_arrow(bound, schema)))
         acero.Declaration.from_sequence([rows, chosen]).to_table(use_threads=False)
@@ -128,7 +128,7 @@ _COMPARISONS = (Compare, CompareColumns, In, IsNull, Like)
 
 
 def _is_of_a_zone(predicate: Predicate, schema: pa.Schema) -> bool:
-    """Does it compare a function of moments that has other values in a zone that is not UTC?"""
+    """True if the predicate compares a function of moments whose values depend on the zone."""
     return any(
         FUNCTIONS[call.function].depends_on_zone and (pa.types.is_integer(kind) or _is_moment(kind))
         for call in calls_of(predicate)
@@ -138,7 +138,9 @@ def _is_of_a_zone(predicate: Predicate, schema: pa.Schema) -> bool:
 
 
 def _transparent(opaque: Opaque, schema: pa.Schema, zone: tzinfo | None) -> Predicate:
-    """An Arrow expression as a predicate that means the same, else both of them: files are skipped by the predicate."""
+    """Convert an Arrow expression to an equivalent predicate. If there is none, keep the expression and add a predicate
+    that skips files.
+    """
 
     def kind_of(column: Column) -> pa.DataType | None:
         try:
@@ -158,7 +160,7 @@ def _transparent(opaque: Opaque, schema: pa.Schema, zone: tzinfo | None) -> Pred
 
 
 def _bound_text(text: str, schema: pa.Schema, zone: tzinfo | None) -> SqlText:
-    """A condition for an engine of SQL, which has looked at it. Raises ConfigError, MissingLibrary."""
+    """Bind a condition that an SQL engine evaluates; the engine checks it. Raises ConfigError, MissingLibrary."""
     from sqlglot import exp
 
     tree = sql_condition(text)
@@ -177,7 +179,7 @@ def _bound_text(text: str, schema: pa.Schema, zone: tzinfo | None) -> SqlText:
     passes(condition, schema.empty_table())
     try:
         return replace(condition, implied=_bound(implied_by(condition, schema), schema, zone))
-    except ConfigError:  # a literal that no value of its column is compared with
+    except ConfigError:  # a literal can't be compared with its column's values
         return condition
 
 

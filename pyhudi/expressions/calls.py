@@ -1,4 +1,4 @@
-"""Calls of functions in an expression: their arguments, functions as arguments, and words between arguments."""
+"""Function calls in an expression: arguments, lambdas as arguments, and keywords between arguments."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _UNITS_FIRST = ("datediff", "date_diff", "timestampdiff", "dateadd", "date_add",
 
 
 class CallReader(ABC):
-    """Reads calls. `zone`: the session's; `now`: the present moment, else the engine's."""
+    """Reads calls. `zone`: the session's; `now`: the current time, None: the engine's."""
 
     def __init__(self, zone: str, now: datetime | None) -> None:
         self._zone, self._now = zone, now
@@ -34,14 +34,14 @@ class CallReader(ABC):
 
     @abstractmethod
     def read(self, node: exp.Expr) -> Expression:
-        """The typed tree of sqlglot's."""
+        """Convert a tree of sqlglot's to a typed tree."""
 
     def special_function(self, name: str, node: exp.Anonymous) -> Expression | None:
-        """An aggregate, or another function that only a query has; None for others."""
+        """Read a function that only a query may have, such as an aggregate; None for other functions."""
         return None
 
     def arguments(self, node: exp.Anonymous) -> list[Expression]:
-        """The values of a call's arguments."""
+        """Read the arguments of a call."""
         return [self.read(argument) for argument in node.expressions]
 
     def _function(self, name: str, arguments: Sequence[Expression]) -> Expression:
@@ -54,7 +54,7 @@ class CallReader(ABC):
         return rule_of(name)(name, arguments)
 
     def _special(self, node: exp.Expr) -> Expression:
-        """Functions with words between their arguments."""
+        """Read a function with keywords between its arguments."""
         from sqlglot import exp
 
         value = self.read(node.this)
@@ -127,7 +127,7 @@ class CallReader(ABC):
         return TypedCall(Form(name, text), (value, body), kind)
 
     def _reduced(self, name: str, node: exp.Anonymous) -> Expression:
-        """aggregate(array, start, (state, element) -> …): the state has one type all along."""
+        """Read aggregate(array, start, (state, element) -> …). The state must not change its type."""
         from sqlglot import exp
 
         value, start = (self.read(argument) for argument in node.expressions[:2])
@@ -147,7 +147,7 @@ class CallReader(ABC):
         inner = [f"{name.lower()}__{len(self._parameters)}" for name in names]
         for at, (name, kind) in enumerate(zip(names, kinds, strict=False)):
             quoted = '"' + inner[at].replace('"', '""') + '"'
-            # DuckDB counts from 1, in BIGINT.
+            # DuckDB counts from 1, as BIGINT.
             text = f"CAST({quoted} - 1 AS INTEGER)" if at and places else quoted
             self._parameters[name.lower()] = Verbatim(text, kind)
         try:
@@ -161,6 +161,6 @@ class CallReader(ABC):
 
 
 def shown(node: exp.Expr) -> str:
-    """A part of a text as errors show it."""
+    """A part of an SQL text as error messages show it."""
     text: str = node.sql("spark").replace("\1", "")
     return text if len(text) <= 100 else f"{text[:100]}…"

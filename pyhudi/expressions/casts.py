@@ -1,4 +1,4 @@
-"""Casts between Spark's types, in ANSI mode: what a type does not hold is an error, of `try_cast` NULL.
+"""Casts between Spark's types, in ANSI mode: a value that does not fit is an error, or NULL with `try_cast`.
 
 Source: Spark's SQL reference, "ANSI Compliance", "Cast"; java.lang.Double.toString.
 """
@@ -38,7 +38,7 @@ from pyhudi.expressions.types import (
 
 __all__ = ["CAST_MACROS", "cast", "implicit_cast"]
 
-# A value that a type does not hold is made to fail by a cast of a text that says so. DuckDB's error() can't be in TRY.
+# To fail for a value that does not fit, these cast a text that says why: DuckDB's error() can't be inside TRY.
 _DAY = r"([+-]?\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})"
 _TIME = r"(?:[T ](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{0,9}))?)?"
 _ZONE = r"(Z|UTC|GMT|[+-]\d{1,2}(?::?\d{2})?|[A-Za-z_]+/[A-Za-z_/]+)"
@@ -174,7 +174,7 @@ _TEXT_TO: Mapping[pa.DataType, str] = {
     LOCAL_TIME: "spark_text_to_local_time({0})",
     BINARY: "encode({0})",
 }
-# Texts that Spark may read and this does not are errors in TRY_CAST, too.
+# Texts that Spark may accept but this release can't read are errors in TRY_CAST, too.
 _TRY_TEXT_TO: Mapping[pa.DataType, str] = {
     DOUBLE: "spark_try_text_to_double({0})",
     FLOAT: "CAST(spark_try_text_to_double({0}) AS FLOAT)",
@@ -192,15 +192,15 @@ _TIMES: Mapping[tuple[pa.DataType, pa.DataType], str] = {
     (MOMENT, FLOAT): "CAST(epoch_us({0}) / 1000000 AS FLOAT)",
     (BINARY, STRING): "decode({0})",
 }
-# A cast that can't fail, and that Arrow makes as Spark does.
+# Casts that can't fail, and that Arrow does as Spark does.
 _WIDER = [(BYTE, SHORT), (SHORT, INT), (INT, LONG), (BYTE, INT), (BYTE, LONG), (SHORT, LONG), (FLOAT, DOUBLE)]
 
 
 def cast(value: Expression, to: pa.DataType, *, tries: bool = False) -> Expression:
-    """The value as a type, as CAST makes it.
+    """Cast a value to a type, as CAST does.
 
-    Args:   tries: NULL for what the type does not hold, as TRY_CAST.
-    Raises: ConfigError for types between which Spark, or this, has no cast.
+    Args:   tries: a value that does not fit becomes NULL, as with TRY_CAST.
+    Raises: ConfigError for types between which Spark, or this release, has no cast.
     """
     kind = value.type
     if kind == to:
@@ -223,7 +223,7 @@ def cast(value: Expression, to: pa.DataType, *, tries: bool = False) -> Expressi
 
 
 def _constant(value: TypedLiteral, to: pa.DataType) -> TypedLiteral | None:
-    """A whole number as a wider one, a text of a date or a time as this, at once: files are skipped by constants."""
+    """Cast an integer to a wider number, or a text to a date or time, at once: only constants can skip files."""
     if isinstance(value.value, str) and to in (DATE, MOMENT, LOCAL_TIME):
         return _time_of_text(value.value, to)
     number = value.value
@@ -242,7 +242,7 @@ _PLAIN_TIME = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2})
 
 
 def _time_of_text(text: str, to: pa.DataType) -> TypedLiteral | None:
-    """The constant of a text without a zone; None for other forms. A moment without a zone is in the session's."""
+    """The constant in a text without a zone; None for other forms. A moment without a zone is in the session's zone."""
     match = _PLAIN_TIME.fullmatch(text)
     if match is None:
         return None
@@ -263,7 +263,7 @@ def _kernel(kind: pa.DataType, to: pa.DataType) -> str | None:
 
 
 def _template(kind: pa.DataType, to: pa.DataType) -> str | None:
-    """DuckDB's text of a cast; None where there is none."""
+    """DuckDB's text of a cast; None if there is no such cast."""
     if to == STRING:
         return _as_text(kind)
     if kind == STRING:
@@ -307,7 +307,7 @@ def _of_number(kind: pa.DataType, to: pa.DataType) -> str | None:
 
 
 def _as_text(kind: pa.DataType) -> str | None:
-    """A value as text as Spark shows it."""
+    """DuckDB's text that formats a value as Spark does; None if there is none."""
     t = pa.types
     if kind in (FLOAT, DOUBLE):
         return "spark_double_text(CAST({0} AS VARCHAR))"
@@ -338,13 +338,13 @@ def _as_text(kind: pa.DataType) -> str | None:
 
 def _part_as_text(kind: pa.DataType, value: str) -> str | None:
     if is_nested(kind):
-        return None  # lambdas in lambdas would need names
+        return None  # nested lambdas would need distinct names
     text = "'null'" if kind == NOTHING else _as_text(kind)
     return text and f"coalesce({text.replace('{0}', value)}, 'null')"
 
 
 def _of_nested(kind: pa.DataType, to: pa.DataType) -> str | None:
-    """Nested values part by part. DuckDB casts structs by their names, Spark by the places of the fields."""
+    """Cast nested values part by part. DuckDB matches fields of structs by name, Spark by position."""
     t = pa.types
     if t.is_list(kind) and t.is_list(to):
         inner = _inner(kind.value_type, to.value_type, "e")
@@ -376,7 +376,7 @@ def _inner(kind: pa.DataType, to: pa.DataType, value: str) -> str | None:
 
 
 def implicit_cast(value: Expression, to: pa.DataType) -> Expression | None:
-    """The value as the type that a function takes, where Spark makes it by itself; None where it does not."""
+    """Convert a value to a function's parameter type if Spark does so implicitly, else None."""
     kind = value.type
     if kind in (to, NOTHING):
         return cast(value, to)
@@ -397,7 +397,7 @@ def implicit_cast(value: Expression, to: pa.DataType) -> Expression | None:
 
 
 def exact(value: Expression) -> Expression:
-    """A whole number as the decimal that holds it: a constant has the digits that it has."""
+    """Convert an integer to a decimal that holds it; a constant gets just the digits that it has."""
     if isinstance(value, TypedLiteral) and isinstance(value.value, int):
         return cast(value, pa.decimal128(len(str(abs(value.value))), 0))
     if isinstance(value, TypedCall) and value.form.name == "cast of a constant":

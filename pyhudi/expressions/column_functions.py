@@ -1,5 +1,6 @@
-"""Spark's functions of one column, on Arrow arrays: those that expression indexes of Hudi know, as far as their meaning
-is exact here. Times are those of UTC, as everywhere where no zone is given.
+"""Spark's functions of one column, on Arrow arrays: those of Hudi's expression indexes that can be computed exactly.
+
+Times are in UTC, as always if no zone is given.
 
     text        lower upper trim ltrim rtrim length substring
     moments     year month day hour date_format to_date unix_timestamp      of dates and timestamps
@@ -7,7 +8,7 @@ is exact here. Times are those of UTC, as everywhere where no zone is given.
     dates       date_add date_sub
     anything    identity
 
-A function of null is null. Source: docs/formats/metadata-table.md, "Expression index"; Spark's SQL reference,
+The result for null is null. Source: docs/formats/metadata-table.md, "Expression index"; Spark's SQL reference,
 "Functions" and "Datetime patterns".
 """
 
@@ -50,7 +51,7 @@ _PATTERN = re.compile(r"yyyy|MM|dd|HH|mm|ss|'[^']+'|[^A-Za-z'#\[\]{}]")
 _LETTERS = frozenset({"yyyy", "MM", "dd", "HH", "mm", "ss"})
 _WHOLE = re.compile(r"-?\d{1,9}", re.ASCII)
 
-# Function → names of Hudi's options for its arguments after the column, in order.
+# Function → the names of Hudi's options for the arguments that follow the column, in order.
 CALL_ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "identity": (),
     "lower": (),
@@ -116,8 +117,8 @@ def _quoted(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SparkFunction:
-    """One function. `result`: type of the results, None where the type of the column is none of the function's.
-    `depends_on_zone`: of a timestamp, or of seconds.
+    """One function. `result`: the type of the results, None if the function does not take the column's type.
+    `depends_on_zone`: its results depend on the zone, for timestamps or seconds.
     """
 
     compute: Callable[[pa.Array, _Options], pa.Array]
@@ -126,20 +127,20 @@ class SparkFunction:
 
 
 def result_type(call: Call, column_type: pa.DataType) -> pa.DataType:
-    """Type of the results. The call is one of which `why_not` says nothing."""
+    """The type of the results. `why_not` must return None for the call."""
     result_type = FUNCTIONS[call.function].result(column_type)
     assert result_type is not None, call
     return result_type
 
 
 def compute(call: Call, values: pa.Array) -> pa.Array:
-    """The function of each value. The call is one of which `why_not` says nothing."""
+    """Apply the function to each value. `why_not` must return None for the call."""
     plain = values.cast(pa.string()) if is_text(values.type) else values
     return FUNCTIONS[call.function].compute(plain, dict(call.options))
 
 
 def why_not(call: Call, column_type: pa.DataType) -> str | None:
-    """Why the call can't be computed exactly, as a part of a sentence; None when it can."""
+    """Why the call can't be computed exactly, as a part of a sentence; None if it can."""
     function = FUNCTIONS.get(call.function)
     if function is None:
         return f"the function {call.function!r} is not known exactly here; known are {', '.join(sorted(FUNCTIONS))}"
@@ -169,7 +170,7 @@ def _why_not_with(options: _Options) -> str | None:
 
 
 def pattern_fields(pattern: str) -> tuple[str, ...] | None:
-    """The parts of a datetime pattern, letters and signs; None when there are others than this module knows."""
+    """The parts of a datetime pattern, letters and signs; None if it has parts that this module does not know."""
     parts = _PATTERN.findall(pattern)
     return tuple(parts) if parts and "".join(parts) == pattern else None
 
@@ -186,7 +187,7 @@ def _upper(values: pa.Array, options: _Options) -> pa.Array:
 
 
 def _in_case(values: pa.Array, plain: Callable[[pa.Array], pa.Array], full: Callable[[str], str]) -> pa.Array:
-    """Java maps case by all of Unicode's rules ("ß" to "SS"), Arrow letter by letter; of plain text both are one."""
+    """Map case as Java does, by all of Unicode's rules ("ß" to "SS"). Arrow maps letter by letter: only for ASCII."""
     if pc.all(pc.string_is_ascii(values), min_count=0).as_py():
         return plain(values)
     coded = values.dictionary_encode()
@@ -212,7 +213,7 @@ def _substring(values: pa.Array, options: _Options) -> pa.Array:
 
 
 def _seconds(values: pa.Array) -> _Longs:
-    """Whole seconds of dates and timestamps, with arbitrary numbers for missing values."""
+    """The whole seconds of dates and timestamps; missing values have arbitrary numbers."""
     if pa.types.is_date32(values.type):
         return _numbers(values.cast(pa.int32())) * _DAY_S
     return _numbers(values.cast(pa.int64())) // _UNITS[values.type.unit]
@@ -261,14 +262,14 @@ def _formatted(seconds: _Longs, values: pa.Array, pattern: str) -> pa.Array:
 
 
 def _years(years: _Longs) -> pa.Array:
-    """Four digits at least; with a sign behind 9999, as before year 0."""
+    """Years with at least four digits, and with a sign after 9999 and before year 0."""
     digits = pc.utf8_lpad(pa.array(np.abs(years)).cast(pa.string()), 4, "0")
     signs = pa.array(np.where(years < 0, "-", np.where(years > 9999, "+", "")).tolist(), pa.string())
     return pc.binary_join_element_wise(signs, digits, "")
 
 
 def _from_unixtime(values: pa.Array, options: _Options) -> pa.Array:
-    # Spark makes microseconds of them, which runs over as Java's multiplication does.
+    # Spark converts them to microseconds, which overflows like Java's multiplication.
     micros = _numbers(values.cast(pa.int64())) * np.int64(_SECOND)
     return _formatted(micros // _SECOND, values, options["format"])
 
@@ -282,7 +283,7 @@ def _to_date(values: pa.Array, options: _Options) -> pa.Array:
 
 
 def _unix_timestamp(values: pa.Array, options: _Options) -> pa.Array:
-    """Java's division, which cuts the fraction off: before 1970 that is up."""
+    """Seconds by integer division as in Java, truncating toward zero (rounding up before 1970)."""
     below = np.sign(_numbers(values.cast(pa.int64()))) < 0
     whole = _numbers(values.cast(pa.int64())) % _UNITS[values.type.unit] == 0
     return _null_where_null(_seconds(values) + (below & ~whole), values, pa.int64())

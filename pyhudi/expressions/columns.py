@@ -1,4 +1,4 @@
-"""A column of a predicate meets a schema: names are resolved, and functions of columns have types."""
+"""The binding of a predicate's columns to a schema: names are resolved, and functions of columns get types."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ from pyhudi.redaction import brief, is_text
 
 __all__ = ["resolve", "resolve_operand"]
 
-_COLUMNS_NAMED = 100  # in a message; more say nothing
+_COLUMNS_NAMED = 100  # in a message; more would not help
 
 
 def resolve(column: Column, schema: pa.Schema) -> tuple[tuple[str, ...], pa.DataType]:
-    """Where a column is in a schema: the path of names, and its type.
+    """Find a column in a schema: the path of names, and its type.
 
-    A top-level column whose name has dots in it wins over a nested path. A name in another case means the only column
-    that it fits, as in Spark; where there is one in just that case, this one. Raises ConfigError naming the nearest
-    column.
+    A top-level column whose name has dots in it wins over a nested path. As in Spark, a name matches in any case if it
+    fits only one column; an exact match wins. Raises ConfigError naming the nearest column.
     """
     whole = ".".join(column.path)
     if is_text(whole) and schema.get_field_index(whole) >= 0:
@@ -50,15 +49,15 @@ def resolve(column: Column, schema: pa.Schema) -> tuple[tuple[str, ...], pa.Data
 
 
 def _in_another_case(name: str, fields: Iterable[str]) -> str:
-    """The one of these names that differs in its case alone; the name itself where none does, or several do."""
+    """The only one of these names that differs just in case; the name itself if there is none or more than one."""
     matches = [field for field in fields if field.lower() == name.lower()]
     return matches[0] if len(matches) == 1 else name
 
 
 def resolve_operand(operand: Operand, schema: pa.Schema) -> tuple[Operand, pa.DataType]:
-    """A column, or a function of one, with the path as the schema has it; and the type of its values.
+    """Resolve a column, or a function of one, to the schema's path; return it with the type of its values.
 
-    Raises ConfigError for an unknown column, and a function that can't be computed of it.
+    Raises ConfigError for an unknown column, and for a function that can't be computed from it.
     """
     if isinstance(operand, Column):
         path, kind = resolve(operand, schema)

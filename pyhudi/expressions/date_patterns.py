@@ -1,6 +1,6 @@
-"""Spark's patterns of dates and times (`yyyy-MM-dd HH:mm:ss.SSS`) as DuckDB's text, to print and to read by.
+"""Spark's patterns of dates and times (`yyyy-MM-dd HH:mm:ss.SSS`) as DuckDB's text, for formatting and parsing.
 
-A pattern with a letter that is not here is refused. Weeks and their years are refused by Spark as well.
+A pattern with an unknown letter is refused. Spark refuses weeks and their years as well.
 
 Source: Spark's SQL reference, "Datetime Patterns".
 """
@@ -18,7 +18,7 @@ _MOST_CHARS = 1_000
 
 
 def _pieces(pattern: str) -> Iterator[tuple[str, bool]]:
-    """Runs of one letter, and texts (False) between them. Raises ConfigError."""
+    """Split a pattern into runs of one letter (True) and the texts between them (False). Raises ConfigError."""
     if len(pattern) > _MOST_CHARS:
         raise ConfigError(f"a pattern of {len(pattern)} characters; expected at most {_MOST_CHARS}.")
     at = 0
@@ -63,7 +63,7 @@ def _digits(value: str, width: int) -> str:
     return f"lpad(CAST({value} AS VARCHAR), CAST(greatest({width}, length(CAST({value} AS VARCHAR))) AS INTEGER), '0')"
 
 
-_NUMBERS: Mapping[str, tuple[str, int]] = {  # letter: what it is of the time t, the most letters
+_NUMBERS: Mapping[str, tuple[str, int]] = {  # letter: the number in the time t, the greatest number of letters
     "d": ("day(t)", 2),
     "D": ("dayofyear(t)", 3),
     "H": ("hour(t)", 2),
@@ -77,7 +77,7 @@ _NUMBERS: Mapping[str, tuple[str, int]] = {  # letter: what it is of the time t,
 
 
 def printed(pattern: str, zone: str = "UTC", *, has_zone: bool = True) -> str:
-    """DuckDB's text of a time `t` (a TIMESTAMP) in a pattern. Raises ConfigError for one with other letters."""
+    """DuckDB's text that formats a time `t` (a TIMESTAMP). Raises ConfigError for a pattern with unknown letters."""
     parts = [
         _printed(pattern, text, zone, has_zone) if is_letters else _quoted(text)
         for text, is_letters in _pieces(pattern)
@@ -127,8 +127,8 @@ def _printed(pattern: str, letters: str, zone: str, has_zone: bool) -> str:
     raise _refused(pattern, letters)
 
 
-# Letters: the regular expression of what they read, and what it makes of the text of its group.
-# {2,2} stands for {2}, which would be the place of an argument.
+# Letters: the regular expression that they match, and the part of a time that its group holds.
+# {2,2} stands for {2}, which would be an argument's place.
 _Reader = tuple[str, str]
 _READERS: Mapping[str, _Reader] = {
     "yyyy": (r"(\d{4,4})", "year"),
@@ -157,12 +157,11 @@ _MONTH = "(position(upper({0}[1:3]) IN 'JANFEBMARAPRMAYJUNJULAUGSEPOCTNOVDEC') +
 
 
 def read_time(pattern: str) -> tuple[str, str]:
-    """The regular expression that a text of this pattern matches whole, and DuckDB's text of the moment's parts.
+    """The regular expression that a whole text of this pattern matches, and DuckDB's text that makes a time of it.
 
-    The second text names the input `v`, and is a TIMESTAMP; it has `{zone}` where the zone goes when the pattern has
-    one.
+    The second text calls the input `v` and is a TIMESTAMP. If the pattern has a zone, `{zone}` marks its place.
 
-    Raises: ConfigError for a pattern with other letters.
+    Raises: ConfigError for a pattern with unknown letters.
     """
     regex, groups = [], dict[str, int]()
     for text, is_letters in _pieces(pattern):

@@ -1,7 +1,7 @@
-"""Typed expressions as DuckDB's text.
+"""The DuckDB back end: typed expressions as DuckDB's text.
 
-The text has the expression's type in DuckDB. What DuckDB has no function for is a macro of the session, or a function
-in Python on Arrow's arrays (`MACROS`, `KERNELS` of `functions`).
+The text has the expression's type in DuckDB. Functions that DuckDB lacks are macros of the session, or Python functions
+on Arrow arrays (`MACROS`, `KERNELS` of `functions`).
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _PLACE = re.compile(r"\{\{|\{(?:\d+|d|w)\}")
 
 
 def quoted_name(name: str) -> str:
-    """An identifier as DuckDB takes it."""
+    """Quote an identifier for DuckDB."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def quoted_text(text: str) -> str:
-    """A text as DuckDB takes it."""
+    """Quote a text for DuckDB."""
     if "\0" in text:
         return "(" + " || chr(0) || ".join(quoted_text(part) for part in text.split("\0")) + ")"
     return "'" + text.replace("'", "''") + "'"
 
 
 def duckdb_expression(expression: Expression) -> str:
-    """The expression as DuckDB's text."""
+    """Convert an expression to DuckDB's text."""
     match expression:
         case TypedColumn(path, _, source):
             names = ".".join(quoted_name(name) for name in ([source] if source else []) + [path[0]])

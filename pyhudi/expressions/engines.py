@@ -1,11 +1,12 @@
-"""SQL text evaluated on rows: by Arrow where its kernels mean what Spark says, by DuckDB, or by the active session.
+"""The evaluation of SQL text on rows: by Arrow if its kernels have Spark's meaning, by DuckDB, or by the active
+session.
 
-The text is typed first (`text.py`); what has no meaning that is known here is refused. Where DuckDB is not installed,
-an active session is asked for the rest. DuckDB and Spark are above this floor, so they are named by text.
+The text is typed first (`text.py`); a text whose meaning is not known is refused. If DuckDB is not installed, an active
+session evaluates what Arrow can't. DuckDB and Spark are above this floor, so they are named by text.
 
-`passes` gives the answers of a condition for rows, `condition_expression` an Arrow expression with them, for the places
-that combine conditions. Arrow knows a function by the types of its arguments; the condition is an argument, too, so
-that few functions are registered, which Arrow never forgets.
+`passes` returns the answers of a condition for rows; `condition_expression` returns an Arrow expression with the same
+answers, for callers that combine conditions. Arrow identifies a function by the types of its arguments. The condition
+is an argument, too, so that few functions are registered: Arrow never unregisters them.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ __all__ = [
     "zone_name",
 ]
 
-# DuckDB takes its own words, Spark those of the user; both the rows, and the zone of times that name none.
+# DuckDB takes its own SQL, Spark the user's; both take the rows, and the zone of times without one.
 ENGINES: Registry[Callable[[str, pa.Table, str], pa.ChunkedArray]] = Registry(
     "engine of SQL values",
     {"DUCKDB": "pyhudi.sql.duckdb_values:evaluate", "SPARK": "pyhudi.spark.sql_values:evaluate"},
@@ -58,9 +59,9 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """How a text is evaluated: `arrow` does it, else DuckDB by its words, which give values of the type.
+    """The plan for evaluating a text: by `arrow`, else by DuckDB's text, whose values have the same type.
 
-    `value`: what it means.
+    `value`: the typed expression.
     """
 
     value: Expression
@@ -77,10 +78,10 @@ def _way(text: str, schema: pa.Schema, zone: str) -> _Way:
 
 
 def evaluated(text: str, rows: pa.Table, zone: str = "UTC") -> pa.ChunkedArray:
-    """The values of a Spark expression for these rows, in their order. `zone`: that of times which name none.
+    """Evaluate a Spark expression for these rows, in their order. `zone`: that of times without a zone.
 
-    Raises: ConfigError for what has no known meaning, and what can't be computed of these rows; MissingLibrary where
-        only DuckDB would do.
+    Raises: ConfigError for a text whose meaning is not known, or that can't be computed for these rows; MissingLibrary
+        if only DuckDB could compute it.
     """
     try:
         way = _way(text, rows.schema, zone)
@@ -115,16 +116,16 @@ def _has_duckdb() -> bool:
 
 
 def depends_on_zone(value: Expression) -> bool:
-    """May the value be another one in another time zone?"""
+    """True if the value may depend on the time zone."""
     return any(
         node.type == MOMENT or (isinstance(node, TypedCall) and node.form.name in ZONED) for node in nodes_of(value)
     )
 
 
 def arrow_of(value: Expression, schema: pa.Schema, zone: str = "UTC") -> pc.Expression | None:
-    """The expression as Arrow's, where Arrow computes it with the type that Spark gives it; else None."""
+    """Convert an expression to Arrow's if Arrow computes it with Spark's type, else None."""
     if zone != "UTC" and depends_on_zone(value):
-        return None  # constants and casts of moments are those of UTC
+        return None  # Arrow would use UTC for constants and casts of moments
     expression = with_deep_stack(lambda: arrow_expression(value))
     if expression is None:
         return None
@@ -137,10 +138,10 @@ def arrow_of(value: Expression, schema: pa.Schema, zone: str = "UTC") -> pc.Expr
 
 
 def projected(expression: pc.Expression, rows: pa.Table, what: str) -> pa.ChunkedArray:
-    """The values of an Arrow expression for each row. Raises ConfigError with `what` when Arrow can't compute it."""
-    import pyarrow.acero as acero  # loads pyarrow.dataset, which a small write needs not
+    """Compute an Arrow expression for each row. Raises ConfigError, naming `what`, if Arrow can't."""
+    import pyarrow.acero as acero  # loads pyarrow.dataset, which a small write does not need
 
-    # As Table.filter does it, without threads, which take longer to begin than this.
+    # Like Table.filter, but without threads, whose start takes longer than this.
     source = acero.Declaration("table_source", acero.TableSourceNodeOptions(rows))
     values = acero.Declaration("project", acero.ProjectNodeOptions([expression], ["value"]))
     try:
@@ -151,9 +152,9 @@ def projected(expression: pc.Expression, rows: pa.Table, what: str) -> pa.Chunke
 
 
 def passes(condition: SqlText, rows: pa.Table) -> pa.BooleanArray:
-    """For each row, whether a bound condition is true; null where that is unknown.
+    """Tell for each row if a bound condition is true; null if that is unknown.
 
-    Raises: ConfigError for what no engine can evaluate; MissingLibrary where there is no engine.
+    Raises: ConfigError for a condition that no engine can evaluate; MissingLibrary if there is no engine.
     """
     named = rows.select(condition.columns or rows.schema.names[:1])
     try:
@@ -170,11 +171,11 @@ def passes(condition: SqlText, rows: pa.Table) -> pa.BooleanArray:
 
 
 def implied_by(condition: SqlText, schema: pa.Schema) -> Predicate:
-    """What a bound condition says of single columns: see `implied_predicate`."""
+    """The predicate on single columns that a bound condition implies: see `implied_predicate`."""
     try:
         value = _way(condition.text, _named(condition, schema), condition.zone).value
     except ConfigError:
-        return Constant(True)  # Spark alone knows what it means
+        return Constant(True)  # only Spark knows its meaning
     return with_deep_stack(lambda: implied_predicate(value))
 
 
@@ -183,17 +184,17 @@ def _named(condition: SqlText, schema: pa.Schema) -> pa.Schema:
 
 
 def condition_expression(condition: SqlText, schema: pa.Schema) -> pc.Expression:
-    """A bound condition as an Arrow expression."""
+    """Convert a bound condition to an Arrow expression."""
     names = condition.columns or tuple(schema.names[:1])
     try:
         arrow = _way(condition.text, _named(condition, schema), condition.zone).arrow
     except ConfigError:
-        arrow = None  # Spark alone knows what it means
+        arrow = None  # only Spark knows its meaning
     if arrow is not None:
         return arrow
     function = _registered(tuple(schema.field(name).type for name in names))
     key = json.dumps([condition.text, names, condition.zone])
-    # Arrow's own way to call a function that is not among its kernels; the stubs do not know it.
+    # Arrow's internal way to call a registered function; the stubs lack it.
     expression: pc.Expression = pc.Expression._call(  # type: ignore[attr-defined]
         function, [pc.scalar(key), *map(pc.field, names)]
     )
@@ -220,7 +221,7 @@ def _computed(context: pc.UdfContext, key: pa.Scalar, *columns: pa.Array | pa.Sc
 
 
 def zone_name(zone: tzinfo | None) -> str:
-    """The zone by a name that engines know; UTC for None. Raises ConfigError for an offset of parts of hours."""
+    """The zone's name as engines know it; UTC for None. Raises ConfigError for an offset that is not in whole hours."""
     name = getattr(zone, "key", None)
     if name is not None:
         return str(name)

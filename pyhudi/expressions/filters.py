@@ -1,12 +1,12 @@
-"""A bound predicate chooses rows, by Arrow.
+"""Filtering rows by a bound predicate with Arrow.
 
-`to_arrow` makes an Arrow expression of it, `RowFilter` filters batches, and `Truth` says what is unknown, too. One
-`RowFilter` is made for all batches of a file. For a list of values in one column, it looks into a hash table. Every
-other filter is an Arrow expression, whose evaluation takes longer to begin than such a look for thousands of rows.
+`to_arrow` converts a predicate to an Arrow expression, `RowFilter` filters batches, and `Truth` also tells which rows
+are unknown. One `RowFilter` serves all batches of a file. For a list of values in one column it uses a hash table. Any
+other filter is an Arrow expression, whose evaluation takes longer to start than looking up thousands of rows.
 
-`call_expression` makes Arrow expressions of functions of columns, so that Arrow filters by them as it does by its own.
-Arrow has no kernels with Spark's meaning. When a filter first names a function with its arguments and the type of its
-column, this combination is registered as a new function of Arrow.
+`call_expression` converts functions of columns to Arrow expressions, so that Arrow filters by them as by its own
+functions. Arrow has no kernels with Spark's meaning. When a filter first uses a function with its arguments and column
+type, this combination is registered as a new function of Arrow.
 
 Source: docs/formats/metadata-table.md, "Expression index".
 """
@@ -61,7 +61,7 @@ __all__ = [
 ]
 
 
-# Functions with different arguments that one process filters by: Arrow never forgets one.
+# Functions with different arguments that one process filters by: Arrow never unregisters one.
 MAX_CALLS = 10_000
 _ANY_COLUMN = Column(("values",))
 _names: dict[tuple[Call, pa.DataType], str] = {}
@@ -69,13 +69,13 @@ _lock = threading.Lock()
 
 
 def call_expression(call: Call, column_type: pa.DataType) -> pc.Expression:
-    """The function of its column, for a call that `why_not` of the functions says nothing of.
+    """Convert a call to an Arrow expression; `why_not` must return None for it.
 
-    Raises ConfigError for more than MAX_CALLS different ones in one process.
+    Raises ConfigError for more than MAX_CALLS different calls in one process.
     """
     field = pc.field(*call.column.path)
     name = _registered(Call(call.function, _ANY_COLUMN, call.options), column_type)
-    # Arrow's own way to call a function that is not among its kernels; the stubs do not know it.
+    # Arrow's internal way to call a registered function; the stubs lack it.
     expression: pc.Expression = pc.Expression._call(name, [field])  # type: ignore[attr-defined]
     return expression
 
@@ -105,9 +105,9 @@ def _registered(call: Call, column_type: pa.DataType) -> str:
 
 
 def top_level_columns(predicate: Predicate, schema: pa.Schema) -> set[str]:
-    """Names of the top-level columns that evaluating a bound predicate needs.
+    """The names of the top-level columns that evaluating a bound predicate needs.
 
-    Where an Arrow expression does not tell its columns, every column whose name occurs in its text is taken.
+    If an Arrow expression does not reveal its columns, every column whose name occurs in its text is included.
     """
     match predicate:
         case And(children) | Or(children):
@@ -127,7 +127,7 @@ def top_level_columns(predicate: Predicate, schema: pa.Schema) -> set[str]:
 
 
 _CHAIN_TERMS = 64
-_ANY_INTEGER = pa.decimal128(20, 0)  # signed and unsigned ones of 64 bits
+_ANY_INTEGER = pa.decimal128(20, 0)  # holds signed and unsigned integers of 64 bits
 _KERNELS: dict[str, Callable[[pc.Expression, pc.Expression | pa.Scalar], pc.Expression]] = {
     "=": lambda left, right: left == right,
     "<>": lambda left, right: left != right,
@@ -139,7 +139,7 @@ _KERNELS: dict[str, Callable[[pc.Expression, pc.Expression | pa.Scalar], pc.Expr
 
 
 def to_arrow(predicate: Predicate, schema: pa.Schema) -> pc.Expression:
-    """A bound predicate as an Arrow expression with the same three-valued answers (Kleene logic)."""
+    """Convert a bound predicate to an Arrow expression with the same three-valued answers (Kleene logic)."""
     match predicate:
         case And(children):
             return _combined(children, schema, lambda left, right: left & right, True)
@@ -179,7 +179,7 @@ def _field(operand: Operand, schema: pa.Schema) -> pc.Expression:
 
 
 def _is_in(column: Operand, values: tuple[Value, ...], schema: pa.Schema) -> pc.Expression:
-    """Is the column's value one of these? False for null."""
+    """An expression that is true if the column's value is one of these, and false for null."""
     kind, field = resolve_operand(column, schema)[1], _field(column, schema)
     if not pa.types.is_floating(kind):
         return field.isin(list_values(values, kind))
@@ -189,10 +189,10 @@ def _is_in(column: Operand, values: tuple[Value, ...], schema: pa.Schema) -> pc.
 
 
 def _compare_float(column: pc.Expression, op: str, value: float) -> pc.Expression:
-    """Spark's order: NaN equals itself and is greater than every other number; Arrow's kernels know neither."""
+    """Compare in Spark's order: NaN equals itself and is greater than every other number. Arrow's kernels do neither."""
     nan = pc.is_nan(column)
     if value != value:
-        never = nan & ~nan  # false, and unknown where the column is null
+        never = nan & ~nan  # false, but unknown if the column is null
         return {"=": nan, ">=": nan, "<>": ~nan, "<": ~nan, ">": never, "<=": ~never}[op]
     plain = _KERNELS[op](column, pa.scalar(value, pa.float64()))
     return plain | nan if op in (">", ">=") else plain
@@ -233,8 +233,8 @@ def _combined(
     expressions = [to_arrow(child, schema) for child in children]
     if not expressions:
         return pc.scalar(empty)
-    # Arrow takes all that is joined by one word, in whatever pairs, for one chain, and calls itself for each term of
-    # it. A chain of few terms under two NOTs is a term of the next one.
+    # Arrow treats all terms joined by one operator as one chain, in any grouping, and recurses for each of them. Two
+    # NOTs around a short chain make it a single term of the next chain.
     while len(expressions) > _CHAIN_TERMS:
         chains = [expressions[i : i + _CHAIN_TERMS] for i in range(0, len(expressions), _CHAIN_TERMS)]
         expressions = [~~reduce(join, chain) for chain in chains]
@@ -251,8 +251,8 @@ def _literal(value: Value, kind: pa.DataType) -> pa.Scalar:
 
 @dataclass(frozen=True, slots=True)
 class RowFilter:
-    """Filters batches of one schema: rows with one of the `values` in `column`, where there are such, else those for
-    which `expression` is true; all rows without either. Of these the ones for which all `texts` are true.
+    """Filters batches of one schema. Rows pass that have one of the `values` in `column`, or, without values, for which
+    `expression` is true; without either, all rows. Of these, only rows for which all `texts` are true pass.
     """
 
     expression: pc.Expression | None = None
@@ -271,7 +271,7 @@ class RowFilter:
         match predicate:
             case In(Column((name,)), values):
                 kind = resolve_operand(Column((name,)), schema)[1]
-                if not pa.types.is_floating(kind):  # of those not-a-number is looked for, too
+                if not pa.types.is_floating(kind):  # floats need a test for NaN, too
                     return cls(column=name, values=list_values(values, kind))
             case Compare(Column((name,)), "=", value):
                 kind = resolve_operand(Column((name,)), schema)[1]
@@ -282,7 +282,7 @@ class RowFilter:
     def filter(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """The rows of a batch that pass. Raises ConfigError."""
         rows = self._plainly_filtered(rows)
-        for text in self.texts:  # of the rows that are left: `d <> 0 AND n / d > 1` divides by no zero
+        for text in self.texts:  # only for the remaining rows: `d <> 0 AND n / d > 1` must not divide by zero
             if rows.num_rows:
                 rows = rows.filter(passes(text, pa.Table.from_batches([rows])))
         return rows
@@ -302,10 +302,10 @@ class RowFilter:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """Whether a predicate is true for rows of one schema; null where that is unknown.
+    """Tells if a predicate is true for rows of one schema; null if that is unknown.
 
-    A text is evaluated for the rows of which the rest of the predicate is not false: `d <> 0 AND n / d > 1` divides by
-    no zero. `what`: begins errors.
+    A text is evaluated only for rows for which the other terms are not false: `d <> 0 AND n / d > 1` must not divide by
+    zero. `what`: begins error messages.
     """
 
     expression: pc.Expression
@@ -319,7 +319,7 @@ class Truth:
         return cls(to_arrow(plain, schema), texts, what)
 
     def __call__(self, rows: pa.Table) -> pa.BooleanArray:
-        """An answer for each row. Raises ConfigError for what can't be computed of these rows."""
+        """An answer for each row. Raises ConfigError if a value can't be computed for these rows."""
         answers: pa.Array = projected(self.expression, rows, self.what).combine_chunks()
         if not pa.types.is_boolean(answers.type):
             raise ConfigError(f"{self.what} is of type {answers.type}; expected true or false.")
@@ -332,5 +332,5 @@ class Truth:
 
 
 def truth_of(predicate: Predicate, rows: pa.Table, what: str = "where") -> pa.BooleanArray:
-    """Whether a bound predicate is true for these rows: see `Truth`."""
+    """Tell if a bound predicate is true for these rows: see `Truth`."""
     return Truth.of(predicate, rows.schema, what)(rows)

@@ -1,17 +1,17 @@
 """Filters of pyarrow and polars as predicates, so that they skip files and row groups like any other filter.
 
-pyarrow gives no way into an expression. It serialises one as a batch of one row: the columns hold the literals and the
-options of functions, and the schema's metadata list functions, columns and literals in the order of the tree:
+pyarrow has no API to inspect an expression. It serialises one as a batch of one row: the columns hold the literals and
+the options of functions, and the schema's metadata list functions, columns and literals in the order of the tree:
 
     call: and_kleene
       call: greater, field_ref: n, literal: 0, end: greater
       call: is_in, field_ref: city, options: 1, end: is_in
     end: and_kleene
 
-polars gives its tree as JSON: {"BinaryExpr": {"left": {"Column": "n"}, "op": "Gt", "right": {"Literal": ...}}}.
+polars returns its tree as JSON: {"BinaryExpr": {"left": {"Column": "n"}, "op": "Gt", "right": {"Literal": ...}}}.
 
-What is not known here, and what Arrow and Spark answer differently (not-a-number), widens the predicate: it then keeps
-more rows than the foreign filter, which still filters them. polars and Spark order not-a-number alike.
+An unknown part, or one that Arrow and Spark answer differently (not-a-number), widens the predicate: it then keeps more
+rows than the foreign filter, which is still applied to them. polars and Spark order not-a-number alike.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ _EXACT_IN_DOUBLE = 2**53
 
 @dataclass(frozen=True, slots=True)
 class ArrowPredicate:
-    """What a part of an expression says.
+    """The predicates that a part of an expression implies.
 
     `when_true` holds for every row for which the part is true, `when_false` for every row for which it is false.
-    `is_exact`: and for no others.
+    `is_exact`: they hold for no other rows.
     """
 
     when_true: Predicate = _ANYTHING
@@ -95,16 +95,16 @@ class _Function:
 
 
 def arrow_predicate(expression: pc.Expression, kind_of: KindOf) -> ArrowPredicate:
-    """What an expression says of columns. `kind_of`: a column's type, None for one that is not there."""
+    """Convert an Arrow expression to predicates on columns. `kind_of`: a column's type, None for a missing column."""
     notes = _notes(expression)
     try:
         return _UNKNOWN if notes is None else _read(*notes, kind_of)
     except (ValueError, IndexError, pa.ArrowException, OverflowError):
-        return _UNKNOWN  # a form of another release of pyarrow
+        return _UNKNOWN  # the form of another pyarrow release
 
 
 def columns_of_expression(expression: pc.Expression) -> frozenset[str] | None:
-    """Names of the top-level columns that an expression needs; None when they can't be told."""
+    """The names of the top-level columns that an expression needs; None if they can't be determined."""
     notes = _notes(expression)
     if notes is None:
         return None
@@ -122,7 +122,7 @@ def columns_of_expression(expression: pc.Expression) -> frozenset[str] | None:
 
 
 def _notes(expression: pc.Expression) -> tuple[list[tuple[str, str]], pa.RecordBatch] | None:
-    """The tree in its order, and the literals; None where a name could be mistaken for a part of the tree."""
+    """The tree in order, and the literals; None if a name could be mistaken for a part of the tree."""
     data = cast("pa.Buffer", expression.__reduce__()[1][0])
     if b"'\n" in data.to_pybytes():
         return None
@@ -163,7 +163,7 @@ def _read(notes: list[tuple[str, str]], literals: pa.RecordBatch, kind_of: KindO
 
 
 def _as_condition(argument: _Argument, kind_of: KindOf) -> ArrowPredicate:
-    """A column of truth values, or a constant, as a condition."""
+    """Convert a boolean column, or a constant, to a condition."""
     if isinstance(argument, ArrowPredicate):
         return argument
     if isinstance(argument, Column):
@@ -195,7 +195,7 @@ def _answer(call: _Function, kind_of: KindOf) -> ArrowPredicate:
             prefix = re.sub(r"([\\%_])", r"\\\1", str(_option(call, "pattern")))
             return ArrowPredicate(Like(column, f"{prefix}%"))
         case "if_else", [condition, part, _Literal(other)] if not other.is_valid:
-            # DuckDB writes IN so: if_else(is_valid(a), is_in(a, ...), null).
+            # DuckDB writes IN this way: if_else(is_valid(a), is_in(a, ...), null).
             first, then = _as_condition(condition, kind_of), _as_condition(part, kind_of)
             return ArrowPredicate(
                 _and(first.when_true, then.when_true),
@@ -211,7 +211,7 @@ def _answer(call: _Function, kind_of: KindOf) -> ArrowPredicate:
 
 
 def _both(left: ArrowPredicate, right: ArrowPredicate, is_kleene: bool) -> ArrowPredicate:
-    """Both parts. Without Kleene's logic the answer is unknown where either part is, so true and false are rarer."""
+    """The AND of both parts. Without Kleene's logic it is unknown if either part is, so it is less often true or false."""
     return ArrowPredicate(
         _and(left.when_true, right.when_true),
         _or(left.when_false, right.when_false),
@@ -246,7 +246,7 @@ def _comparison(column: Column, op: str, literal: pa.Scalar, kind_of: KindOf) ->
         return _UNKNOWN
     compared = Compare(column, op, value)
     if isinstance(value, float) or (kind is not None and pt.is_floating(kind)):
-        return ArrowPredicate(compared)  # of not-a-number Spark says that it is larger, Arrow that it is nothing
+        return ArrowPredicate(compared)  # Spark finds not-a-number larger; Arrow's comparisons with it are never true
     return ArrowPredicate(compared, Not(compared), True)
 
 
@@ -276,7 +276,7 @@ def _is_text(kind: pa.DataType | None) -> bool:
 
 
 def _value(literal: pa.Scalar, kind: pa.DataType | None) -> Value:
-    """A literal that means the same to Arrow and here when it is compared with a column of this type; else None."""
+    """The literal's value if comparing it with a column of this type means the same in Arrow and here, else None."""
     if kind is None:
         return None
     other, value = literal.type, literal.as_py()
@@ -302,7 +302,7 @@ def _value(literal: pa.Scalar, kind: pa.DataType | None) -> Value:
 
 
 def _fits(literal: pa.Scalar, kind: pa.DataType) -> bool:
-    """Is a time as fine as the column's at most, and no finer than Python's?"""
+    """True if a time is no finer than the column's times, and no finer than Python's."""
     try:
         return bool(_in_microseconds(literal).cast(kind).is_valid)
     except pa.ArrowInvalid:
@@ -327,9 +327,9 @@ _EPOCH = date(1970, 1, 1)
 
 
 def polars_predicate(tree: object, kind_of: KindOf) -> Predicate | None:
-    """A condition that every row which passes a filter of polars fulfils. None: nothing of it is known.
+    """A condition that holds for every row that passes a polars filter; None if nothing is known of the filter.
 
-    Args:   tree: polars' JSON, as Python's objects. kind_of: a column's type, None for one that is not there.
+    Args:   tree: polars' JSON, as Python objects. kind_of: a column's type, None for a missing column.
     """
     known = list[Predicate]()
     for part in _polars_conjuncts(tree):

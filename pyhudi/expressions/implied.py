@@ -1,7 +1,7 @@
-"""What a typed condition says of single columns, so that statistics and indexes can decide it.
+"""The predicates on single columns that a typed condition implies, so that statistics and indexes can decide them.
 
-A predicate is implied when it is true for every row for which the condition is true: `n = 1 OR m + 1 = 2 AND k = 3`
-implies `n = 1 OR k = 3`. What is not `column op constants` implies nothing.
+A predicate is implied if it is true for every row for which the condition is true: `n = 1 OR m + 1 = 2 AND k = 3`
+implies `n = 1 OR k = 3`. A term other than `column op constants` implies nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
 
 
 def implied_predicate(condition: Expression, truth: bool = True) -> Predicate:
-    """A predicate that is true for every row for which a condition is true; with `truth=False`, is false."""
+    """A predicate that is true for every row for which a condition is true (or, with `truth=False`, false)."""
     match condition:
         case TypedColumn(path, kind) if kind == BOOLEAN:
             return Compare(Column(path), "=", truth)
@@ -69,7 +69,7 @@ def _listed(part: Expression, values: list[object], truth: bool) -> Predicate:
 
 
 def _of(part: Expression, predicate: Callable[[Column], Predicate]) -> Predicate:
-    """The predicate of a column, or of one that is a wider whole number."""
+    """The predicate on a column, also if the part is the column cast to a wider integer."""
     match part:
         case TypedColumn(path):
             return predicate(Column(path))

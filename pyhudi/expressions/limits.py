@@ -77,12 +77,12 @@ def _calls(expression: pc.Expression) -> int:
 MAX_DEPTH = 200  # of brackets, NOTs and lists in lists: Python allows 1,000 calls, and a level needs up to four
 MAX_TERMS = 20_000  # comparisons, ANDs, ORs and NOTs in one filter: each costs a pass over the rows
 MAX_TOKENS = 2_000_000  # of a text, 300 bytes each: lists of IN with a million values
-MAX_SQL_CHARS = 64 << 10  # of a text with a term that an engine of SQL evaluates: its tree is larger than a where's
+MAX_SQL_CHARS = 64 << 10  # of a text with a term that an SQL engine evaluates: its tree is larger than a where's
 MAX_WHERE_CHARS = 64 << 20  # of a text: a million values of 60 characters
 
 
 class NotUnderstood(ConfigError):
-    """A text is no condition as the tree has them; an engine of SQL may know it."""
+    """A text is no condition that the tree can express; an SQL engine may know it."""
 
 
 def check_depth(predicate: Predicate) -> None:

@@ -1,11 +1,11 @@
 """Literals of a filter as values of the column that they are compared with, one by one and as lists.
 
-A literal is made to fit the column, never the column to fit the literal. A time without a zone, compared with a column
-of moments, is in the caller's zone: UTC by default; with None it is refused. If no value fits (1.5 with an integer
-column), the comparison itself is turned into one that means the same.
+A literal is converted to the column's type, never the column to the literal's. A time without a zone that is compared
+with a column of moments is in the caller's zone: UTC by default; None refuses it. If no value fits (1.5 with an integer
+column), the comparison is replaced by an equivalent one.
 
-`IN` compares a column with a list. `merged_lists` turns many comparisons into a list that means the same. A list costs
-one look into a hash table for each row, however long it is; a comparison costs a pass over all rows.
+`IN` compares a column with a list. `merged_lists` turns many comparisons into an equivalent list. A list of any length
+costs one hash look-up per row; each comparison costs a pass over all rows.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ __all__ = [
 
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
-_DOUBLE_DIGITS = 15  # that each double tells apart
+_DOUBLE_DIGITS = 15  # decimal digits that a double always keeps
 
 
 def fitted(value: Value, kind: pa.DataType, column: Operand, zone: tzinfo | None = timezone.utc) -> Value:
-    """`value` as the Python value that a column of this type is compared with. For `zone`: `in_zone`."""
+    """Convert `value` to the Python value that a column of this type is compared with. For `zone` see `in_zone`."""
     value = in_zone(_plain(value), kind, zone, f"where compares the column {column} with")
     result = None
     with contextlib.suppress(ValueError, TypeError, InvalidOperation, OverflowError, pa.ArrowException):
@@ -58,7 +58,7 @@ def fitted(value: Value, kind: pa.DataType, column: Operand, zone: tzinfo | None
 def fitted_list(
     values: tuple[Value, ...], kind: pa.DataType, column: Operand, zone: tzinfo | None = timezone.utc
 ) -> tuple[Value, ...]:
-    """The values of a list as `fitted` makes each, without the numbers that a column of this type can't hold."""
+    """Convert the values of a list as `fitted` does, leaving out numbers that a column of this type can't hold."""
     if _all_fit(values, kind):
         return values
     fitting = tuple(fitted(value, kind, column, zone) for value in values)
@@ -68,7 +68,7 @@ def fitted_list(
 
 
 def _all_fit(values: tuple[Value, ...], kind: pa.DataType) -> bool:
-    """Are all of them at once seen to fit as they are? Lists of a hundred thousand are common."""
+    """True if a quick test shows that all values fit unchanged. Lists of a hundred thousand values are common."""
     types = set(map(type, values))
     if types == {int} and pa.types.is_integer(kind):
         return fits_exactly(min(values), kind) and fits_exactly(max(values), kind)
@@ -86,10 +86,11 @@ def _plain(value: Value) -> Value:
 
 
 def in_zone(value: Value, kind: pa.DataType, zone: tzinfo | None, subject: str) -> Value:
-    """A date, or a time without a zone, as a moment in this zone, where the column has moments; others as they are.
+    """Convert a date, or a time without a zone, to a moment in this zone if the column has moments. Other values are
+    returned unchanged.
 
     Args:   subject: of the error's sentence.
-    Raises: ConfigError when `zone` is None: what changes rows does not guess which ones are meant.
+    Raises: ConfigError if `zone` is None: a statement that changes rows must not guess which ones are meant.
     """
     if not pa.types.is_timestamp(kind) or kind.tz is None or not is_naive_time(value):
         return value
@@ -103,7 +104,7 @@ def in_zone(value: Value, kind: pa.DataType, zone: tzinfo | None, subject: str) 
 
 
 def is_naive_time(value: Value) -> bool:
-    """Is the value a date or a time without a zone, or the text of one?"""
+    """True if the value is a date or a time without a zone, or the text of one."""
     with contextlib.suppress(ValueError):
         return isinstance(value, str | date) and _moment_of(value).tzinfo is None
     return False
@@ -140,14 +141,14 @@ def _of_type(value: Value, kind: pa.DataType) -> Value:
 
 
 def _is_compared_exactly(value: Value, kind: pa.DataType) -> bool:
-    """Does a comparison with the exact number mean what Spark says? It compares a whole number with a text as whole
-    numbers, and one of 64 bits with a double as doubles, which hold 53 bits.
+    """True if comparing with the exact number means the same as in Spark. Spark compares an integer with a text as
+    integers, and an integer of 64 bits with a double as doubles, which hold 53 bits.
     """
     if isinstance(value, str) and pa.types.is_integer(kind):
         return _WHOLE.fullmatch(value.strip()) is not None and -(1 << 63) <= int(value) < 1 << 63
     highest = _grid(kind)[2]
     is_wide = kind.bit_width == 64 if pa.types.is_integer(kind) else highest >= 10**_DOUBLE_DIGITS
-    # Twice the highest value is above it as a double, too.
+    # Twice the highest value exceeds it as a double, too.
     return not (isinstance(value, float) and is_wide and 2**53 <= abs(value) <= 2 * float(highest))
 
 
@@ -198,7 +199,7 @@ def _as_timestamp(value: Value, *, with_zone: bool) -> datetime | None:
 
 
 def _grid(kind: pa.DataType) -> tuple[int, Decimal, Decimal]:
-    """Digits after the point, lowest and highest value of an integer or decimal type."""
+    """The digits after the point, the lowest and the highest value of an integer or decimal type."""
     if pa.types.is_integer(kind):
         bits = kind.bit_width
         signed = pa.types.is_signed_integer(kind)
@@ -209,8 +210,8 @@ def _grid(kind: pa.DataType) -> tuple[int, Decimal, Decimal]:
 
 
 def fits_exactly(value: Value, kind: pa.DataType) -> bool:
-    """Can an integer or decimal type hold a number as it is?"""
-    if isinstance(value, int) and pa.types.is_integer(kind):  # lists of a million such are common
+    """True if an integer or decimal type can hold a number unchanged."""
+    if isinstance(value, int) and pa.types.is_integer(kind):  # lists of a million integers are common
         bits = kind.bit_width
         return -(1 << bits - 1) <= value < 1 << bits - 1 if pa.types.is_signed_integer(kind) else 0 <= value < 1 << bits
     digits, lowest, highest = _grid(kind)
@@ -219,10 +220,10 @@ def fits_exactly(value: Value, kind: pa.DataType) -> bool:
 
 
 def comparison_with_number(column: Operand, op: str, value: Value, kind: pa.DataType) -> Predicate:
-    """A comparison with a number that the column may be unable to hold: 1.5 or 2 ** 70 with an integer column."""
+    """Compare a column with a number that it may be unable to hold: 1.5 or 2 ** 70 with an integer column."""
     if fits_exactly(value, kind):
         return Compare(column, op, value)
-    never, always = In(column, ()), Not(In(column, ()))  # false and true where the column is not null
+    never, always = In(column, ()), Not(In(column, ()))  # false and true, but unknown if the column is null
     exact = Decimal(value)
     digits, lowest, highest = _grid(kind)
     if op in ("=", "<>"):
@@ -242,13 +243,14 @@ def _rounded(value: Decimal, digits: int, rounding: str) -> Decimal:
         return value.quantize(Decimal((0, (1,), -digits)), rounding=rounding)
 
 
-_FEWEST_MERGED = 16  # comparisons of one column; fewer are as fast, and stay as they were written
+_FEWEST_MERGED = 16  # comparisons of one column; fewer are as fast unmerged
 
 
 def merged_lists(children: tuple[Predicate, ...], negated: bool) -> tuple[Predicate, ...]:
-    """Terms of an OR with `a = 1`, `a = 2`, `a IN (3)` as one `a IN (1, 2, 3)`; negated, of an AND with `a <> 1`, ...
+    """Merge terms of an OR, `a = 1`, `a = 2`, `a IN (3)`, into one `a IN (1, 2, 3)`; if `negated`, terms of an AND like
+    `a <> 1`.
 
-    The list is where its first term was.
+    The list replaces its first term.
     """
     lists: dict[Operand, list[In]] = {}
     for child in children:
@@ -286,12 +288,12 @@ def _merged(parts: Sequence[In]) -> In:
 
 
 def list_values(values: Sequence[Value], kind: pa.DataType) -> pa.Array:
-    """The values as an array of the column's type, for `isin`; those that no row can have are left out.
+    """Convert the values to an array of the column's type, for `isin`; values that no row can have are left out.
 
-    Args:    values: as `bind` made them fit, without null and not-a-number.
+    Args:    values: from `bind`, without null and not-a-number.
     """
     if pa.types.is_floating(kind):
-        # The kernel parts -0.0 from 0.0.
+        # The kernel distinguishes -0.0 from 0.0.
         zeros = [-0.0, 0.0] if any(value == 0 for value in values) else []
         return _exact(pa.array([*values, *zeros], pa.float64()), kind)
     if pa.types.is_timestamp(kind):
@@ -304,7 +306,7 @@ def list_values(values: Sequence[Value], kind: pa.DataType) -> pa.Array:
 
 
 def _exact(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The values that the type can hold as they are."""
+    """The values that the type can hold unchanged."""
     if values.type == kind:
         return values
     narrow = values.cast(kind, safe=False)

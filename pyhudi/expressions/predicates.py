@@ -2,7 +2,7 @@
 
     Predicate = Compare | CompareColumns | In | IsNull | Like | And | Or | Not | Constant | Opaque | SqlText
 
-The logic is SQL's with three values: a comparison with null is unknown, a row is kept only when the predicate is true.
+The logic is SQL's with three values: a comparison with null is unknown, and a row passes only if the predicate is true.
 NaN is equal to itself and greater than every other number, as in Spark. `where.py` reads SQL text, `where_text.py`
 prints it, and `ranges.py` tests whether a range of values can hold a match.
 """
@@ -54,7 +54,7 @@ OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column by its path: ("a",) or ("address", "city"). Names are exact, case matters as in Hudi's files."""
+    """A column by its path: ("a",) or ("address", "city"). Names are exact and case-sensitive, as in Hudi's files."""
 
     path: tuple[str, ...]
 
@@ -99,7 +99,7 @@ class CompareColumns:
 
 @dataclass(frozen=True)
 class In:
-    """`column IN (values)`. `has_null`: the list held NULL, so a miss is unknown and NOT IN is never true."""
+    """`column IN (values)`. `has_null`: the list has a NULL, so a miss is unknown and NOT IN is never true."""
 
     column: Operand
     values: tuple[Value, ...]
@@ -107,19 +107,19 @@ class In:
 
     @lazy_property
     def ordered(self) -> list[Value]:
-        """The values from the lowest to the highest, without not-a-numbers: to be searched for each of many files.
+        """The values in ascending order, without not-a-number; it is searched for each of many files.
 
-        Raises: TypeError when they can't be compared with each other.
+        Raises: TypeError if they can't be compared with each other.
         """
         return sorted(value for value in self.values if value == value)
 
     @lazy_property
     def has_nan(self) -> bool:
-        """Is not-a-number one of the values?"""
+        """True if not-a-number is one of the values."""
         return any(value != value for value in self.values)
 
     def __reduce__(self) -> tuple[type[In], tuple[object, ...]]:
-        return In, (self.column, self.values, self.has_null)  # what is computed stays here
+        return In, (self.column, self.values, self.has_null)  # computed attributes are not pickled
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class IsNull:
 
 @dataclass(frozen=True, slots=True)
 class Like:
-    """`column LIKE pattern`: `%` any characters, `_` one character, backslash takes the next one as it is."""
+    """`column LIKE pattern`: `%` is any characters, `_` is one character, a backslash escapes the next one."""
 
     column: Operand
     pattern: str
@@ -165,7 +165,7 @@ class Or:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The opposite; unknown stays unknown."""
+    """The opposite; unknown remains unknown."""
 
     child: Predicate
 
@@ -179,8 +179,8 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A filter that only Arrow can evaluate (`pyarrow.compute.Expression`): with Arrow's meaning of NaN, which is
-    greater than no number. It prunes nothing.
+    """A filter that only Arrow can evaluate (`pyarrow.compute.Expression`), with Arrow's meaning of NaN, which is not
+    greater than any number. It prunes nothing.
     """
 
     expression: pc.Expression
@@ -191,10 +191,10 @@ class Opaque:
 
 @dataclass(frozen=True, slots=True)
 class SqlText:
-    """A condition in Spark's SQL that the tree has no form of: an engine of SQL evaluates it for each row.
+    """A condition in Spark's SQL that the tree can't express: an SQL engine evaluates it for each row.
 
-    Of a bound one: `columns`: the top-level columns that it names; `zone`: that of its times; `implied`: a predicate
-    that is true for every row that passes, by which statistics and indexes leave files out.
+    If it is bound: `columns`: the top-level columns that it names; `zone`: that of its times; `implied`: a predicate
+    that is true for every row that passes, with which statistics and indexes skip files.
     """
 
     text: str
@@ -210,7 +210,7 @@ Predicate = Compare | CompareColumns | In | IsNull | Like | And | Or | Not | Con
 
 
 def columns_of(predicate: Predicate) -> tuple[Column, ...]:
-    """The columns that a predicate compares, each once, in order, without columns of functions; `Opaque` has none."""
+    """The columns that a predicate compares, each once, in order, except those inside functions; `Opaque` has none."""
     return tuple(operand for operand in operands_of(predicate) if isinstance(operand, Column))
 
 
@@ -232,7 +232,7 @@ def operands_of(predicate: Predicate) -> tuple[Operand, ...]:
 
 
 def is_opaque(predicate: Predicate) -> bool:
-    """True when only Arrow can evaluate some part. The tree then does not know that part's columns."""
+    """True if only Arrow can evaluate some part. The tree does not know that part's columns."""
     match predicate:
         case Opaque():
             return True
@@ -251,14 +251,14 @@ def conjunction(predicates: tuple[Predicate, ...]) -> Predicate:
 
 
 def conjuncts(predicate: Predicate) -> tuple[Predicate, ...]:
-    """The parts that all must hold, in their order; a constant true has none."""
+    """The terms of an AND, in their order; a constant true has none."""
     if isinstance(predicate, And):
         return tuple(part for child in predicate.children for part in conjuncts(child))
     return () if predicate == Constant(True) else (predicate,)
 
 
 def split_texts(predicate: Predicate) -> tuple[Predicate, tuple[SqlText, ...]]:
-    """The condition without those that an engine of SQL evaluates, and these: both must hold."""
+    """Split a condition into a part without SQL texts, and the texts that an SQL engine evaluates: all must hold."""
     parts = conjuncts(predicate)
     texts = tuple(part for part in parts if isinstance(part, SqlText))
     if not texts:

@@ -1,9 +1,10 @@
-"""Ranges of many files at once: which of them can hold a row that passes a predicate.
+"""The test of many files' ranges at once: which files can hold a row that passes a predicate.
 
     ranges.may_match, in columns: one comparison for all files instead of one for each
 
-The answers are those of `expressions/ranges.py`, row by row; what Arrow can't compare raises, and the caller asks
-there instead. A null row is a file of which nothing is known. Source: docs/reading.md, "The metadata table".
+The answers are those of `expressions/ranges.py`, row by row. A comparison that Arrow can't do raises, and the caller
+falls back to that module. A null row is a file of which nothing is known. Source: docs/reading.md, "The metadata
+table".
 """
 
 from __future__ import annotations
@@ -36,15 +37,15 @@ from pyhudi.expressions.ranges import ValueRange
 
 __all__ = ["NOT_COMPARABLE", "RangeColumns", "python_values", "which_may_match"]
 
-# What Arrow raises for a literal that the column's type does not have, and for types that it does not compare.
+# Raised by Arrow for a literal that the column's type can't hold, and for types that it does not compare.
 NOT_COMPARABLE = (pa.ArrowException, TypeError, ValueError, OverflowError)
 _Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class RangeColumns:
-    """`ValueRange`s of one column, in columns. `may_be_null` and `only_null` are null where nothing is known; a null
-    `low` or `high` is no bound. `may_be_nan`: for all values.
+    """The `ValueRange`s of one column, as columns. `may_be_null` and `only_null` are null where nothing is known; a
+    null `low` or `high` is no bound. `may_be_nan` is for all ranges.
     """
 
     low: pa.Array
@@ -63,12 +64,12 @@ class RangeColumns:
 
     @classmethod
     def nothing(cls, data_type: pa.DataType) -> RangeColumns:
-        """No rows."""
+        """No ranges."""
         flags = pa.nulls(0, pa.bool_())
         return cls(pa.nulls(0, data_type), pa.nulls(0, data_type), flags, flags)
 
     def with_each(self, change: Callable[[ValueRange], ValueRange]) -> RangeColumns:
-        """Each of them changed on its own."""
+        """Change each range separately."""
         changed = [None if one is None else change(one) for one in self.to_ranges()]
 
         def column(name: str, kind: pa.DataType) -> pa.Array:
@@ -81,11 +82,11 @@ class RangeColumns:
         )
 
     def unknown_where(self, hidden: _Flags) -> RangeColumns:
-        """The same, with nothing known of some rows."""
+        """The same ranges, but unknown for the hidden rows."""
         return self.take(pa.array(np.arange(len(self)), mask=hidden))
 
     def to_ranges(self) -> Sequence[ValueRange | None]:
-        """An object for each, None where nothing is known."""
+        """A `ValueRange` for each row, None where nothing is known."""
         flags = zip(self.may_be_null.to_pylist(), self.only_null.to_pylist(), strict=True)
         return [
             None if may_be_null is None else ValueRange(low, high, may_be_null, bool(only_null), self.may_be_nan)
@@ -96,7 +97,7 @@ class RangeColumns:
 
 
 def python_values(bounds: pa.Array) -> Sequence[Value]:
-    """Bounds one by one; none at all when Python can't hold one of these moments."""
+    """The bounds as Python values; all None if Python can't hold one of these moments."""
     try:
         return bounds.to_pylist()
     except (ValueError, OverflowError):
@@ -104,9 +105,9 @@ def python_values(bounds: pa.Array) -> Sequence[Value]:
 
 
 def which_may_match(predicate: Predicate, ranges: Mapping[Operand, RangeColumns], rows: int) -> _Flags:
-    """False only where no row within the ranges can make the predicate true.
+    """Flags of the files that may match: False only if no row within the ranges can make the predicate true.
 
-    Args:    ranges: `rows` of each operand; one that is absent may hold anything.
+    Args:    ranges: by operand, a range for each of `rows` files; an absent operand may hold anything.
     Raises:  one of NOT_COMPARABLE.
     """
     return _Files(ranges, rows).may_match(without_not(predicate))
@@ -157,7 +158,7 @@ class _Files:
 
 
 def _possible(r: RangeColumns, op: str, value: Value) -> _Flags:
-    """As `_compare_possible` of one range."""
+    """Like `_compare_possible` in `ranges.py`, for many ranges."""
     if value != value:  # NaN: equal to itself, greater than all others
         return np.full(len(r), r.may_be_nan if op in ("=", ">=") else op != ">")
     if r.may_be_nan and op in ("<>", ">", ">="):
@@ -179,7 +180,7 @@ def _possible(r: RangeColumns, op: str, value: Value) -> _Flags:
 
 
 def _one_possible(r: RangeColumns, values: In) -> _Flags:
-    """As of one range: one search for each file, however many values there are."""
+    """Like the single-range case: one search per file, for any number of values."""
     possible = np.full(len(r), r.may_be_nan and values.has_nan)
     if not values.ordered:
         return possible
@@ -187,14 +188,14 @@ def _one_possible(r: RangeColumns, values: In) -> _Flags:
     low = pc.fill_null(r.low.cast(literals.type), literals[0])
     high = pc.fill_null(r.high.cast(literals.type), literals[-1])
     ordered, lows, highs = (column.to_numpy(zero_copy_only=False) for column in (literals, low, high))
-    lowest = np.searchsorted(ordered, lows)  # of the values that are not below the range
+    lowest = np.searchsorted(ordered, lows)  # the first value that is not below the range
     exists = lowest < len(ordered)
     possible[exists] |= (ordered[lowest[exists]] <= highs[exists]).astype(np.bool_)
     return possible
 
 
 def _is_one_of(r: RangeColumns, values: In) -> _Flags:
-    """As of one range."""
+    """Like the single-range case."""
     if r.may_be_nan:
         return np.zeros(len(r), np.bool_)
     return _flags(pc.equal(r.low, r.high), False) & _one_possible(r, values)
@@ -209,12 +210,12 @@ def _prefix_possible(r: RangeColumns, prefix: str) -> _Flags:
 
 
 def _comparable(bounds: pa.Array) -> pa.Array:
-    """Floats as the numbers that literals are."""
+    """Convert floats to doubles, the type of literals."""
     return bounds.cast(pa.float64()) if pa.types.is_floating(bounds.type) else bounds
 
 
 def _literal(value: Value, kind: pa.DataType) -> pa.Scalar:
-    """Exactly this value: Arrow cuts the fraction off where a whole number is to be. Raises one of NOT_COMPARABLE."""
+    """Convert exactly this value: Arrow would truncate a fraction for an integer type. Raises one of NOT_COMPARABLE."""
     literal = pa.scalar(value, _literal_type(kind))
     if literal.as_py() != value:
         raise TypeError(f"{value!r} is no {kind}")
@@ -222,7 +223,7 @@ def _literal(value: Value, kind: pa.DataType) -> pa.Scalar:
 
 
 def _literals(values: list[Value], kind: pa.DataType) -> pa.Array:
-    """Exactly these values, in a type that holds the bounds as well. Raises one of NOT_COMPARABLE."""
+    """Convert exactly these values, to a type that also holds the bounds. Raises one of NOT_COMPARABLE."""
     literals = pa.array(values, _literal_type(kind))
     if literals.to_pylist() != values:
         raise TypeError(f"one of {len(values)} values is no {kind}")
@@ -232,7 +233,7 @@ def _literals(values: list[Value], kind: pa.DataType) -> pa.Array:
 def _literal_type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_floating(kind):
         return pa.float64()
-    # Moments as finely as Python has them.
+    # Microseconds, Python's resolution of moments.
     return pa.timestamp("us", kind.tz) if pa.types.is_timestamp(kind) else kind
 
 

@@ -1,7 +1,7 @@
-"""Ranges of values, and whether one can hold a row that a predicate keeps.
+"""Ranges of values, and tests whether one can hold a row that passes a predicate.
 
 A range bounds a column in a partition, a file or a row group. It comes from partition values, Parquet statistics or
-column statistics. The answer "no" of `may_match` is certain, and the answer "yes" of `must_match`.
+column statistics. If `may_match` answers no, or `must_match` yes, the answer is certain.
 """
 
 from __future__ import annotations
@@ -163,14 +163,14 @@ def _compare_possible(r: ValueRange, op: str, value: Value) -> bool:
 
 
 def _one_possible(r: ValueRange, values: In) -> bool:
-    """Can a row within the range have one of the values?"""
+    """True if a row within the range can have one of the values."""
     ordered = values.ordered
     at = 0 if r.low is None else bisect_left(ordered, r.low)
     return (at < len(ordered) and (r.high is None or ordered[at] <= r.high)) or (r.may_be_nan and values.has_nan)
 
 
 def _is_one_of(r: ValueRange, values: In) -> bool:
-    """Has each row within the range one of the values?"""
+    """True if each row within the range has one of the values."""
     one_value = r.low is not None and r.low == r.high and not r.may_be_nan
     return one_value and _one_possible(r, values)
 
@@ -184,7 +184,7 @@ def _prefix_possible(r: ValueRange, prefix: str) -> bool:
 
 
 def exact_values(predicate: Predicate, column: Operand) -> tuple[Value, ...] | None:
-    """The only values of a column with which a row can pass; None when there may be others."""
+    """The only values of a column with which a row can pass; None if there may be others."""
     match predicate:
         case Compare(operand, "=", value) if operand == column:
             return (value,)

@@ -1,7 +1,7 @@
-"""Java's regular expressions as RE2's, where both mean the same. Anything else is refused.
+"""The conversion of Java's regular expressions to RE2's, if both mean the same. Any other pattern is refused.
 
-What differs: `.` and `$` know five ends of lines in Java, `\\s` knows the vertical tab, `\\b` letters beyond ASCII.
-Matches of nothing are counted otherwise when they are replaced or split at.
+Differences: in Java `.` and `$` recognise five line terminators, `\\s` matches the vertical tab, and `\\b` knows
+letters beyond ASCII. Empty matches are counted differently in replacements and splits.
 
 Source: java.util.regex.Pattern (Java 17); RE2's syntax.
 """
@@ -24,8 +24,8 @@ _PROPERTIES = re.compile(r"\{(L|Lu|Ll|N|Nd|P|S|Z|M|Lt|Lo|Lm)\}")
 
 @dataclass(frozen=True, slots=True)
 class Regex:
-    """`has_end`: a `$` is in it, which here is the end of the text alone; `has_word_end`: a `\\b`, which here knows the
-    letters of ASCII.
+    """A checked pattern. `has_end`: it has a `$`, which in RE2 matches only the end of the text; `has_word_end`: it has
+    a `\\b`, which in RE2 knows only ASCII letters.
     """
 
     pattern: str
@@ -35,10 +35,10 @@ class Regex:
 
 
 def checked_regex(pattern: str, *, matches_empty: bool = False) -> Regex:
-    """A Java pattern as RE2's.
+    """Convert a Java pattern to RE2's.
 
-    Args:   matches_empty: it may match nothing.
-    Raises: ConfigError for one that means something else there, or may.
+    Args:   matches_empty: the pattern may match an empty text.
+    Raises: ConfigError for a pattern that has, or may have, another meaning in RE2.
     """
     reader = _Reader(pattern)
     reader.read()
@@ -67,11 +67,11 @@ class _Reader:
         return re.sub(r"\\[pP]\{\w+\}", "a", text)
 
     def refused(self, what: str) -> ConfigError:
-        """The error for a part of the pattern."""
+        """The error for an unsupported part of the pattern."""
         return ConfigError(f"the regular expression {self.pattern!r} has {what}, which needs Spark.")
 
     def read(self) -> None:
-        """Read all of it."""
+        """Read the whole pattern."""
         while self.at < len(self.pattern):
             char = self.pattern[self.at]
             if char == "\\":
@@ -171,14 +171,14 @@ class _Reader:
 
 
 def quoted_regex(regex: Regex) -> str:
-    """The pattern as DuckDB's text. No brace in it is an argument's place."""
+    """Quote the pattern as DuckDB's text, in which no brace is an argument's place."""
     return "'" + regex.pattern.replace("'", "''") + "'"
 
 
 def replacement_of(text: str, groups: int) -> str:
-    """Java's replacement (`$1`, `\\\\$`) as RE2's (`\\\\1`), as DuckDB's text.
+    """Convert Java's replacement (`$1`, `\\\\$`) to RE2's (`\\\\1`), as DuckDB's text.
 
-    Raises: ConfigError for a group that is not there.
+    Raises: ConfigError for a group that does not exist.
     """
     parts, at = [], 0
     while at < len(text):

@@ -1,6 +1,6 @@
-"""A condition beyond the tree's grammar: its terms, and whether Spark's whole grammar knows them.
+"""Conditions beyond the tree's grammar: their terms, and tests whether Spark's full grammar knows them.
 
-An engine of SQL evaluates what the tree has no form of. The other terms of a chain of ANDs still skip files.
+An SQL engine evaluates terms that the tree can't express. The other terms of a chain of ANDs still skip files.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["check_repeatable", "sql_condition", "terms_of"]
 
-_OF_A_FILTER = frozenset(("expressions", "from", "from_", "where"))  # parts of a query that is nothing else
-# Functions of Spark and DuckDB that give another value each time; moments such as now() are that of the call.
+_OF_A_FILTER = frozenset(("expressions", "from", "from_", "where"))  # parts of a query that only filters
+# Functions of Spark and DuckDB whose value differs with each evaluation; times such as now() are fixed for a call.
 _BY_CHANCE = frozenset(
     ("rand", "random", "randn", "randstr", "uniform", "uuid", "gen_random_uuid", "uuidv4", "uuidv7", "shuffle",
      "monotonically_increasing_id", "spark_partition_id", "input_file_name", "input_file_block_start",
@@ -28,9 +28,9 @@ _CONDITION_AND_NO_MORE = "SELECT * FROM rows WHERE {}\n"  # the last line ends a
 
 
 def terms_of(text: str) -> list[str]:
-    """The texts between the ANDs that are in no brackets, no CASE and no BETWEEN; the text itself where there is an OR.
+    """Split a text at its ANDs, except those in brackets, CASE or BETWEEN; a text with an OR is returned whole.
 
-    Raises: MisreadSql where a quotation does not end.
+    Raises: MisreadSql for an unclosed quotation.
     """
     starts, ends, depth, betweens = [0], list[int](), 0, 0
     for token in spark_tokens(text):
@@ -50,8 +50,8 @@ def terms_of(text: str) -> list[str]:
 
 
 def sql_condition(text: str) -> exp.Expr | None:
-    """The tree of a condition in all of Spark's grammar. None for any other text, and for one with queries, aggregates
-    or windows in it.
+    """The tree of a condition in Spark's full grammar; None for any other text, and for a condition with queries,
+    aggregates or windows in it.
     """
     from sqlglot import exp
 
@@ -74,7 +74,7 @@ def check_repeatable(text: str, what: str) -> None:
     """Raise ConfigError for a condition with a function whose value depends on chance, or on how rows are read.
 
     A condition may be evaluated more than once for a row: for its file, for its key, and for its columns. A query in
-    brackets is evaluated once, and may have such functions. Raises MisreadSql as `spark_tokens`.
+    brackets is evaluated once and may have such functions. Raises MisreadSql like `spark_tokens`.
     """
     words = [token.text.lower() for token in spark_tokens(text)]
     in_query = list[bool]()

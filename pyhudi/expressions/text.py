@@ -1,4 +1,4 @@
-"""Spark's words to the typed tree: sqlglot reads the grammar, here names get their columns and functions their rows.
+"""Reading Spark SQL into the typed tree: sqlglot parses it; names get their columns and functions their rows here.
 
 Source: Spark's SQL reference, "Literals", "Operators", "Functions".
 """
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ExpressionReader", "Resolve", "of_schema", "typed_value"]
 
-# A name's column: the parts of the name as they are written. Raises ConfigError for an unknown one.
+# Finds a name's column by the parts of the name as written. Raises ConfigError for an unknown name.
 Resolve = Callable[[Sequence[str]], Expression]
 
 _SIGNS = {
@@ -76,13 +76,13 @@ _COMPARISONS = {
 }
 # Spark's grammar has no operator after these without brackets.
 _PREDICATES = ("In", "Between", "Like", "ILike", "RegexpLike", "Is", "Not")
-# sqlglot and Spark bind these in different orders, so that they stand in brackets beside each other.
+# sqlglot and Spark give these different precedence, so neighbours need brackets.
 _BITS = ("BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseLeftShift", "BitwiseRightShift", "DPipe")
 _MIXED = {**dict.fromkeys(_BITS, (*_BITS, "Add", "Sub")), "Add": _BITS, "Sub": _BITS}
 
 
 def of_schema(schema: pa.Schema) -> Resolve:
-    """Names of columns, and of fields in them, of one schema. Case matters where several fit."""
+    """Return a resolver of names of columns, and of their fields, in a schema. Case matters only if several fit."""
 
     def resolve(parts: Sequence[str]) -> Expression:
         whole = ".".join(parts)
@@ -100,9 +100,9 @@ def of_schema(schema: pa.Schema) -> Resolve:
 
 
 def column_of_field(field: pa.Field, source: str | None = None) -> Expression:
-    """A column as Spark reads it."""
+    """A column with the type that Spark reads it as."""
     kind = spark_type(field.type)
-    if kind is None:  # no function takes it; it may be passed on
+    if kind is None:  # no function takes it, but a query may pass it on
         return TypedColumn((field.name,), field.type, source)
     column = TypedColumn((field.name,), kind, source)
     text = read_cast(field.type)
@@ -110,9 +110,9 @@ def column_of_field(field: pa.Field, source: str | None = None) -> Expression:
 
 
 def typed_value(text: str, schema: pa.Schema, zone: str = "UTC", now: datetime | None = None) -> Expression:
-    """The typed expression that a text means for rows with these columns.
+    """Read a text as a typed expression for rows with these columns.
 
-    Raises: ConfigError for a text that is no expression, or that is not known to mean what Spark says.
+    Raises: ConfigError for a text that is no expression, or whose meaning in Spark is not known.
     """
     from sqlglot import exp
 
@@ -127,14 +127,14 @@ def typed_value(text: str, schema: pa.Schema, zone: str = "UTC", now: datetime |
 
 
 class ExpressionReader(CallReader):
-    """Reads the trees of one scope of names. `zone`: the session's; `now`: the present moment, else the engine's."""
+    """Reads trees in one scope of names. `zone`: the session's; `now`: the current time, None: the engine's."""
 
     def __init__(self, resolve: Resolve, zone: str = "UTC", now: datetime | None = None) -> None:
         super().__init__(zone, now)
         self._resolve = resolve
 
     def read(self, node: exp.Expr) -> Expression:
-        """The typed tree of sqlglot's. Raises ConfigError for what has no row, and for types that don't fit."""
+        """Convert a tree of sqlglot's. Raises ConfigError for unknown functions, and for types that don't fit."""
         from sqlglot import exp
 
         name = type(node).__name__
@@ -200,7 +200,7 @@ class ExpressionReader(CallReader):
         return self.other(node)
 
     def other(self, node: exp.Expr) -> Expression:
-        """What is no expression of one row's values: a query has more. Raises ConfigError."""
+        """Refuse a node that is no expression of one row's values; a query's reader allows more. Raises ConfigError."""
         raise ConfigError(f"{shown(node)} needs Spark.")
 
     # ---- names and literals
@@ -232,7 +232,7 @@ class ExpressionReader(CallReader):
         return negated("-", [value])
 
     def _adjacent(self, node: exp.Concat) -> Expression:
-        """Texts that stand one after the other are one text."""
+        """Join adjacent texts, which are one text in SQL."""
         values = [self.read(part) for part in node.expressions]
         if not all(isinstance(value, TypedLiteral) and isinstance(value.value, str) for value in values):
             raise ConfigError(f"{shown(node)} needs Spark.")
@@ -267,7 +267,7 @@ class ExpressionReader(CallReader):
         return self._function(sign, [left, right])
 
     def _logic(self, sign: str, node: exp.Expr) -> Expression:
-        """A chain of AND or OR. Chains are long, so that the tree is as deep as it must be and no deeper."""
+        """Read a chain of AND or OR as a balanced tree: chains can be long, and depth is limited."""
         parts, chain = [], [node]
         while chain:
             part = chain.pop()
@@ -365,13 +365,13 @@ class ExpressionReader(CallReader):
             and is_integral(to)
             and is_integral(value.type)
         ):
-            # It may be 5L, which counts its digits beside a decimal, or CAST(5 AS BIGINT), which does not.
+            # It may be 5L, whose precision beside a decimal is its digits, or CAST(5 AS BIGINT), whose precision isn't.
             return TypedCall(Form("cast of a constant", "{0}", "cast"), (cast(value, to),), to)
         return cast(value, to, tries=bool(node.args.get("safe")))
 
 
 def number_of_text(text: str) -> TypedLiteral:
-    """A number as Spark types it: INT, BIGINT or DECIMAL by its digits, DOUBLE with an exponent."""
+    """Read a number with Spark's type: INT, BIGINT or DECIMAL by its digits, DOUBLE with an exponent."""
     if "e" in text.lower():
         return TypedLiteral(float(text), DOUBLE)
     exact = Decimal(text)

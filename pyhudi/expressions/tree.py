@@ -2,9 +2,9 @@
 
     Expression = TypedColumn | TypedLiteral | TypedCall | Lambda | Verbatim
 
-Casts, operators, CASE and functions are all calls. A call carries the row of the table of functions that it came from
-(`Form`), which says how a back end computes it. A type is made where Spark makes it: the arguments of a call have the
-types that its form takes, and no back end adds a cast.
+Casts, operators, CASE and functions are all calls. A call has a `Form` from the table of functions, which says how a
+back end computes it. Types are converted only where Spark converts them: the arguments of a call have the types that
+its form takes, and no back end adds a cast.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ Kind: TypeAlias = Choice["value", "aggregate", "window", "generator"]
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How a call is computed. `duckdb`: DuckDB's text, with the arguments as {0}, {1}; `arrow`: a kernel of Arrow's
-    that gives the same, if there is one.
+    """The computation of a call. `duckdb`: DuckDB's text, with the arguments as {0}, {1}; `arrow`: an Arrow kernel with
+    the same result, if there is one.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class TypedColumn:
-    """A column, or a field of one, by its path. `source`: the table of a query that it is of."""
+    """A column, or a field of one, by its path. `source`: the table of a query that has it."""
 
     path: tuple[str, ...]
     type: pa.DataType
@@ -72,7 +72,7 @@ class TypedCall:
 
 @dataclass(frozen=True, slots=True)
 class Lambda:
-    """A function that is an argument: `x -> x + 1`. `type`: that of its body."""
+    """A function as an argument: `x -> x + 1`. `type`: that of its body."""
 
     parameters: tuple[str, ...]
     body: Expression
@@ -81,7 +81,7 @@ class Lambda:
 
 @dataclass(frozen=True, slots=True)
 class Verbatim:
-    """A part of a query that is DuckDB's text already: a subquery, a parameter of a lambda."""
+    """A part of a query that is already DuckDB's text: a subquery, a parameter of a lambda."""
 
     text: str
     type: pa.DataType

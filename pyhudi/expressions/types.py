@@ -1,4 +1,4 @@
-"""Spark's types as Arrow's, and its rules of types: which one two values share, what arithmetic on decimals gives.
+"""Spark's types as Arrow types, and its type rules: the common type of values, the result type of decimal arithmetic.
 
 A moment (Spark's TIMESTAMP) is `timestamp[us, UTC]`, a local time (TIMESTAMP_NTZ) `timestamp[us]`, an interval of days
 to seconds `duration[us]`, one of days alone `duration[s]`, an interval of years and months `month_day_nano_interval`,
@@ -59,7 +59,7 @@ DAYS, DAYS_TO_SECONDS, YEARS_TO_MONTHS = pa.duration("s"), pa.duration("us"), pa
 
 _MAX_DIGITS = 38
 _DIGITS: Mapping[pa.DataType, int] = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 20}
-_FEWEST_DIGITS = 6  # after the point, that a result of too many digits keeps
+_FEWEST_DIGITS = 6  # after the point, kept by a result with too many digits
 _WIDTHS: tuple[pa.DataType, ...] = (BYTE, SHORT, INT, LONG, FLOAT, DOUBLE)
 _NAMES: Mapping[pa.DataType, str] = {
     NOTHING: "VOID", BOOLEAN: "BOOLEAN", STRING: "STRING", BINARY: "BINARY", DATE: "DATE", BYTE: "TINYINT",
@@ -67,7 +67,7 @@ _NAMES: Mapping[pa.DataType, str] = {
     LOCAL_TIME: "TIMESTAMP_NTZ", DAYS: "INTERVAL DAY",
     DAYS_TO_SECONDS: "INTERVAL DAY TO SECOND", YEARS_TO_MONTHS: "INTERVAL YEAR TO MONTH",
 }  # fmt: skip
-# Types of Arrow's that Spark reads as wider ones.
+# Arrow types that Spark reads as wider types.
 _WIDER: Mapping[pa.DataType, pa.DataType] = {
     pa.uint8(): SHORT,
     pa.uint16(): INT,
@@ -83,7 +83,7 @@ _DUCKDB_NAMES: Mapping[pa.DataType, str] = {
 
 
 def fields_named(fields: Iterable[pa.Field], name: str) -> list[pa.Field]:
-    """The fields of just this name, else those that differ from it in their case alone."""
+    """The fields with exactly this name, else those whose names differ only in case."""
     every = list(fields)
     return [field for field in every if field.name == name] or [
         field for field in every if field.name.lower() == name.lower()
@@ -91,7 +91,7 @@ def fields_named(fields: Iterable[pa.Field], name: str) -> list[pa.Field]:
 
 
 def spark_type(kind: pa.DataType) -> pa.DataType | None:
-    """The type that Spark reads a column of Arrow as; None for one that it has not."""
+    """The type that Spark reads a column of an Arrow type as; None for a type that Spark lacks."""
     t = pa.types
     if t.is_dictionary(kind):
         return spark_type(kind.value_type)
@@ -119,7 +119,7 @@ def spark_type(kind: pa.DataType) -> pa.DataType | None:
 
 
 def read_cast(kind: pa.DataType) -> str | None:
-    """DuckDB's text that makes {0}, a column of this type, of the type that Spark reads; None where it is of it."""
+    """DuckDB's text that casts a column {0} of this type to the type that Spark reads; None if no cast is needed."""
     if kind in _WIDER:
         return f"CAST({{0}} AS {duckdb_type(_WIDER[kind])})"
     if not pa.types.is_timestamp(kind) or kind.unit == "us":
@@ -131,7 +131,7 @@ def read_cast(kind: pa.DataType) -> str | None:
 
 
 def name_of(kind: pa.DataType) -> str:
-    """A type in Spark's words."""
+    """The name of a type in Spark."""
     t = pa.types
     if t.is_decimal(kind):
         return f"DECIMAL({kind.precision},{kind.scale})"
@@ -145,7 +145,7 @@ def name_of(kind: pa.DataType) -> str:
 
 
 def duckdb_type(kind: pa.DataType) -> str:
-    """A type in DuckDB's words."""
+    """The name of a type in DuckDB."""
     t = pa.types
     if t.is_decimal(kind):
         return f"DECIMAL({kind.precision},{kind.scale})"
@@ -160,7 +160,7 @@ def duckdb_type(kind: pa.DataType) -> str:
 
 
 def type_of_text(to: exp.DataType) -> pa.DataType | None:
-    """The type that a cast names; None for one that is not Spark's."""
+    """The type that a cast names; None for a type that Spark lacks."""
     name, parts = to.this.name, to.expressions
     if name == "ARRAY" and len(parts) == 1:
         element = type_of_text(parts[0])
@@ -187,32 +187,32 @@ _OF_NAME: Mapping[str, pa.DataType] = {
 
 
 def is_integral(kind: pa.DataType) -> bool:
-    """Is it a type of whole numbers?"""
+    """True for integer types."""
     return kind in (BYTE, SHORT, INT, LONG)
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """Is it a type of numbers?"""
+    """True for numeric types."""
     return kind in _WIDTHS or pa.types.is_decimal(kind)
 
 
 def is_time(kind: pa.DataType) -> bool:
-    """Is it a date, a moment or a local time?"""
+    """True for dates, moments and local times."""
     return kind in (DATE, MOMENT, LOCAL_TIME)
 
 
 def is_interval(kind: pa.DataType) -> bool:
-    """Is it a type of intervals? They are for sums and comparisons alone."""
+    """True for interval types, which only sums and comparisons take."""
     return kind in (DAYS, DAYS_TO_SECONDS, YEARS_TO_MONTHS)
 
 
 def is_nested(kind: pa.DataType) -> bool:
-    """Is it an array, a map or a struct?"""
+    """True for arrays, maps and structs."""
     return pa.types.is_list(kind) or pa.types.is_map(kind) or pa.types.is_struct(kind)
 
 
 def bounded_decimal(precision: int, scale: int) -> pa.Decimal128Type:
-    """A decimal of at most 38 digits; what is too long loses digits after the point, and keeps 6."""
+    """A decimal type of at most 38 digits. A longer one loses digits after the point, but keeps at least 6."""
     if precision > _MAX_DIGITS:
         scale = max(_MAX_DIGITS - (precision - scale), min(scale, _FEWEST_DIGITS))
         precision = _MAX_DIGITS
@@ -220,7 +220,7 @@ def bounded_decimal(precision: int, scale: int) -> pa.Decimal128Type:
 
 
 def decimal_of(kind: pa.DataType) -> pa.Decimal128Type | None:
-    """The decimal that holds each value of a type of exact numbers; None for other types."""
+    """The decimal type that holds all values of an exact numeric type; None for other types."""
     if isinstance(kind, pa.Decimal128Type):
         return kind
     digits = _DIGITS.get(kind)
@@ -228,18 +228,18 @@ def decimal_of(kind: pa.DataType) -> pa.Decimal128Type | None:
 
 
 def wider_decimal(left: pa.Decimal128Type, right: pa.Decimal128Type) -> pa.Decimal128Type:
-    """The decimal that holds the values of both."""
+    """The decimal type that holds the values of both."""
     scale = max(left.scale, right.scale)
     return bounded_decimal(max(left.precision - left.scale, right.precision - right.scale) + scale, scale)
 
 
 def common_type(kinds: Iterable[pa.DataType], *, texts_give_way: bool = True) -> pa.DataType | None:
-    """The type that all of these are made, as in CASE, coalesce and comparisons; None when there is none.
+    """The type that values of these types are cast to, as in CASE, coalesce and comparisons; None if there is none.
 
-    Args:   texts_give_way: a text next to another type becomes that type. Without it such types have nothing in common.
+    Args:   texts_give_way: a text next to another type becomes that type. Otherwise they have no common type.
     """
     result: pa.DataType = NOTHING
-    for kind in sorted(kinds, key=lambda kind: kind == STRING):  # Spark looks at texts last
+    for kind in sorted(kinds, key=lambda kind: kind == STRING):  # Spark considers texts last
         shared = _common(result, kind, texts_give_way)
         if shared is None:
             return None
@@ -273,7 +273,7 @@ def _common_number(left: pa.DataType, right: pa.DataType) -> pa.DataType:
     if pa.types.is_decimal(left) or pa.types.is_decimal(right):
         exact = decimal_of(left), decimal_of(right)
         return DOUBLE if exact[0] is None or exact[1] is None else wider_decimal(exact[0], exact[1])
-    if FLOAT in (left, right):  # a float holds few whole numbers
+    if FLOAT in (left, right):  # a float holds few integers exactly
         return DOUBLE
     return _WIDTHS[max(_WIDTHS.index(left), _WIDTHS.index(right))]
 

@@ -1,12 +1,12 @@
-"""Values as SQL text: `n + 1`, `upper(city)`, `CASE WHEN fare > 9 THEN 'high' ELSE 'low' END`, with Spark's meaning.
+"""SQL values with Spark's meaning: `n + 1`, `upper(city)`, `CASE WHEN fare > 9 THEN 'high' ELSE 'low' END`.
 
-`sql_value` makes of a text, whichever of them says it exactly,
+`sql_value` converts a text to the first of these that expresses it exactly:
 
     Literal        a constant
     Expression     an Arrow expression: columns, arithmetic, CASE, COALESCE, conditions, some functions and casts
-    EngineValue    everything else: DuckDB evaluates the text, batch by batch, where it is installed; or Spark
+    EngineValue    everything else: DuckDB, if it is installed, or Spark evaluates the text, batch by batch
 
-The text has names of columns and no subqueries. Names match exactly, or in any case where only one column fits. Sums
+The text may name columns, but have no subqueries. Names match exactly, or in any case if only one column fits. Sums
 that overflow and divisions by zero are errors, as in Spark's ANSI mode.
 
 Source: Spark's SQL reference, "Arithmetic operations", "ANSI Compliance".
@@ -51,21 +51,21 @@ _CLOCK = SystemClock()
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A constant, as the Python value that it is."""
+    """A constant as a Python value."""
 
     value: object
 
 
 @dataclass(frozen=True, slots=True)
 class EngineValue:
-    """SQL text that DuckDB evaluates. `what`: begins errors; `zone`: that of times which name none."""
+    """SQL text that DuckDB evaluates. `what`: begins error messages; `zone`: that of times without a zone."""
 
     text: str
     what: str
     zone: str = "UTC"
 
     def __call__(self, rows: pa.Table) -> pa.ChunkedArray:
-        """The value for each row. Raises ConfigError for what DuckDB can't evaluate, and where it is not installed."""
+        """The value for each row. Raises ConfigError if DuckDB can't evaluate the text, or is not installed."""
         try:
             return evaluated(self.text, rows, self.zone)
         except ConfigError as error:
@@ -76,14 +76,14 @@ SqlValue: TypeAlias = Literal | pc.Expression | EngineValue
 
 
 class UnknownName(ConfigError):
-    """A text has a name that is not a column."""
+    """A text names a column that does not exist."""
 
 
 def sql_value(text: str, schema: pa.Schema, what: str, clock: Clock = _CLOCK, zone: tzinfo | None = None) -> SqlValue:
-    """The value that a text means for rows with these columns.
+    """Read a text as a value for rows with these columns.
 
-    Args:    what: begins errors, such as "set= gives the column 'n'". zone: that of times which name none; None: UTC.
-    Raises:  ConfigError for a text that is not an SQL expression; UnknownName for one with an unknown column.
+    Args:    what: begins error messages, like "set= gives the column 'n'". zone: that of times without one; None: UTC.
+    Raises:  ConfigError for a text that is not an SQL expression; UnknownName for an unknown column.
     """
     tree = tree_of(text, what)
     literal = _literal(tree)
@@ -104,7 +104,7 @@ def sql_value(text: str, schema: pa.Schema, what: str, clock: Clock = _CLOCK, zo
 
 
 def tree_of(text: str, what: str) -> exp.Expr:
-    """The tree of one expression. Raises ConfigError for a text that is none."""
+    """Parse one expression. Raises ConfigError for any other text."""
     from sqlglot import exp
 
     if len(text) > MAX_WHERE_CHARS:
@@ -147,7 +147,7 @@ def _check(tree: exp.Expr, schema: pa.Schema, text: str, what: str) -> None:
 
 
 def path_of(parts: Sequence[str], schema: pa.Schema) -> tuple[str, ...] | None:
-    """A column or a field of one by its name; None for an unknown one."""
+    """The path of a column, or of a field of one, by its name; None if unknown."""
     try:
         return resolve(Column(tuple(parts)), schema)[0]
     except ConfigError:
@@ -155,7 +155,7 @@ def path_of(parts: Sequence[str], schema: pa.Schema) -> tuple[str, ...] | None:
 
 
 def _literal(tree: exp.Expr) -> Literal | None:
-    """The constant that a tree is, None for anything else."""
+    """The constant that a tree consists of, None for any other tree."""
     from sqlglot import exp
 
     match tree:

@@ -55,19 +55,19 @@ _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
 
 
 def parse_where(where: object) -> Predicate:
-    """A predicate from a user's `where`.
+    """Read a predicate from a user's `where`.
 
-    Of a text, the terms between its ANDs that the tree has no form of become `SqlText`.
+    If the tree can't express a text, its terms between ANDs are read one by one; the inexpressible become `SqlText`.
 
     Args:    where: SQL text; a `pyarrow.compute.Expression`; a tuple `("column", "op", value)`; a list of any of these,
              all of which must hold; a ready `Predicate`; or None, which keeps every row.
-    Raises:  ConfigError, with the position in the text, and for texts beyond the limits of `limits.py`.
+    Raises:  ConfigError, with the position in the text; also for texts beyond the limits of `limits.py`.
     """
     return _parsed(where, 0)
 
 
 def parse_call(text: str) -> Call:
-    """A function of a column from SQL text: `from_unixtime(ts, 'yyyy-MM-dd')`.
+    """Read a function of a column from SQL text: `from_unixtime(ts, 'yyyy-MM-dd')`.
 
     Raises ConfigError for any other text, and for an unknown function.
     """
@@ -105,16 +105,16 @@ def _parsed(where: object, depth: int) -> Predicate:
 
 
 def plain_predicate(text: str) -> Predicate:
-    """A predicate from SQL text that has terms of the tree alone.
+    """Read a predicate from SQL text that the tree can express.
 
-    Raises: ConfigError as `parse_where`; NotUnderstood for a text with other terms.
+    Raises: ConfigError like `parse_where`; NotUnderstood for a text with other terms.
     """
     builder = _Builder(WhereText(text))
     return builder.predicate(builder.where.tree())
 
 
 def _of_text(text: str) -> Predicate:
-    """The text as a tree; where it is none, its terms, those that the tree has no form of as they are."""
+    """Read a text as a tree, else term by term; terms that the tree can't express are kept as texts."""
     try:
         return plain_predicate(text)
     except NotUnderstood as error:
@@ -125,7 +125,7 @@ def _of_text(text: str) -> Predicate:
 
 
 def _term(text: str) -> Predicate | None:
-    """One term of a chain of ANDs. None for what is no condition of Spark's either."""
+    """Read one term of a chain of ANDs; None for a text that is no condition in Spark either."""
     if not text:
         return None
     try:
@@ -206,7 +206,7 @@ class _Builder:
         return self.call(tree)
 
     def predicate(self, node: exp.Expr, negate: bool = False) -> Predicate:
-        """A condition. Unknown stays unknown, so NOT of NOT is the condition itself."""
+        """Read a condition. Unknown remains unknown, so NOT of NOT is the condition itself."""
         from sqlglot import exp
 
         while isinstance(node, exp.Paren | exp.Not):
@@ -221,7 +221,7 @@ class _Builder:
         return _negated(negate, self.test(node))
 
     def test(self, node: exp.Expr) -> Predicate:
-        """A condition without AND, OR and NOT."""
+        """Read a condition without AND, OR and NOT."""
         from sqlglot import exp
 
         match node:
@@ -313,7 +313,7 @@ class _Builder:
                     return float(self.literal(node.expressions[0]))
                 except (TypeError, ValueError, OverflowError):
                     raise self.error("expected a number in text", node) from None
-            case exp.Concat():  # adjacent texts are one
+            case exp.Concat():  # adjacent texts are one text
                 return "".join(str(self.literal(part)) for part in node.expressions)
         places = _places(node)
         if not places:

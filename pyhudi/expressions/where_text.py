@@ -1,6 +1,6 @@
-"""The text of a where, in both directions: text to predicate, and back for users, for Spark and for `parse_where`.
+"""The text of a where in both directions: text to predicate, and back for users, for Spark and for `parse_where`.
 
-Reading text involves limits, tokens, a tree by sqlglot, literals, and errors with their position. sqlglot sees only the
+Reading text involves limits, tokens, a tree by sqlglot, literals, and errors with their position. sqlglot gets only the
 keywords of a where, so every other word can be a column's name.
 
 """
@@ -89,7 +89,7 @@ class WhereText:
             raise self.error("expected a column or a value", at) from None
 
     def not_understood(self, start: int, end: int) -> ConfigError:
-        """The error for a part of the text that a where can't have."""
+        """The error for a part of the text that is not allowed in a where."""
         where = f"where={excerpt(self.text, start)}"
         part = brief(self.text[start:end])
         return NotUnderstood(f"{where}: {part} at character {start + 1} is not understood. {_GRAMMAR}")
@@ -104,7 +104,7 @@ class WhereText:
         )
 
     def _typed_tokens(self) -> list[Token]:
-        """The tokens with the types that sqlglot's parser expects. The parser recurses for NOTs and brackets, so pairs
+        """The tokens with the types that sqlglot's parser expects. As the parser recurses for NOTs and brackets, pairs
         of NOTs are removed, and too many brackets are an error.
         """
         from sqlglot.tokens import TokenType
@@ -191,8 +191,8 @@ def _check_size(text: str) -> None:
 
 
 def _is_second_not(typed: Sequence[Token]) -> bool:
-    """Does another NOT precede this one, at the beginning of a condition? Unknown stays unknown, so two NOTs cancel
-    out.
+    """True if another NOT precedes this one at the beginning of a condition. Unknown remains unknown, so two NOTs
+    cancel out.
     """
     if not typed or typed[-1].token_type.name != "NOT":
         return False
@@ -200,14 +200,14 @@ def _is_second_not(typed: Sequence[Token]) -> bool:
 
 
 def negative(value: int | float | Decimal) -> int | float | Decimal:
-    """The negative of a number, with all its digits: the operator would round a decimal."""
+    """Negate a number, keeping all its digits: the operator would round a decimal."""
     return value.copy_negate() if isinstance(value, Decimal) else -value
 
 
 def number_of(text: str) -> int | float | Decimal:
-    """Whole numbers are int, `1.5` is exact as in SQL, `1e3` and `1.5D` are doubles.
+    """Read a number: integers are int, `1.5` is exact as in SQL, `1e3` and `1.5D` are doubles.
 
-    Raises ConfigError for one that is exact and has more than MAX_NUMBER_DIGITS digits.
+    Raises ConfigError for an exact number of more than MAX_NUMBER_DIGITS digits.
     """
     upper = text.upper()
     if upper[-1] in "DF" and not upper.endswith("BD"):
@@ -226,7 +226,7 @@ def number_of(text: str) -> int | float | Decimal:
 
 
 def has_too_many_digits(number: int | Decimal) -> bool:
-    """Does a number have more than MAX_NUMBER_DIGITS before or after the point, written out?"""
+    """True if a number, written out, has more than MAX_NUMBER_DIGITS before or after the point."""
     if isinstance(number, int):
         return number.bit_length() > MAX_NUMBER_DIGITS * 10 // 3  # a digit is a little more than 10/3 bits
     if not number.is_finite():
@@ -237,12 +237,12 @@ def has_too_many_digits(number: int | Decimal) -> bool:
 
 
 def timestamp_of(text: str) -> datetime:
-    """An ISO time. Raises ValueError."""
+    """Read an ISO time. Raises ValueError."""
     return datetime.fromisoformat(text.strip().removesuffix("Z") + ("+00:00" if text.strip().endswith("Z") else ""))
 
 
 def to_sql(predicate: Predicate) -> str:
-    """The predicate as SQL text that Spark and `parse_where` read alike. An `Opaque` part shows Arrow's text."""
+    """Convert a predicate to SQL text that Spark and `parse_where` read alike. An `Opaque` part shows Arrow's text."""
     match predicate:
         case And(children):
             return " AND ".join(_in_brackets(child) for child in children) or "TRUE"

@@ -1,4 +1,4 @@
-"""The table of functions: a row a function, with its arguments, its type and how engines compute it.
+"""The table of functions: a row for each function has its arguments, its type and its computation.
 
 A function without a row is refused by name (`rule_of`).
 """
@@ -43,12 +43,12 @@ FUNCTIONS: Mapping[str, Rule] = {
     **{name: conditions.converted(kind) for name, kind in _CASTS.items()},
 }
 
-# Macros of DuckDB's. Some name others, so that the order counts.
+# DuckDB macros. Some use others, so the order matters.
 MACROS: Mapping[str, str] = {**CAST_MACROS, **numbers.MACROS, **texts.MACROS, **times.MACROS, **nested.MACROS}
 
 
 def rule_of(name: str) -> Rule:
-    """The row of a function of values. Raises ConfigError for one that has none."""
+    """The row of a function of values. Raises ConfigError for a function without a row."""
     rule = FUNCTIONS.get(name)
     if rule is not None:
         return rule

@@ -1,4 +1,4 @@
-"""Aggregates, and functions of windows and generators.
+"""Aggregate functions, window functions and generators.
 
 Source: Spark's SQL reference, "Aggregate Functions", "Window Functions", "Generator Functions".
 """
@@ -127,7 +127,7 @@ def _list(form: str) -> Rule:
 
 
 def _position(function: str) -> Rule:
-    """The first, the last or any value; a second argument that is true leaves nulls out."""
+    """The rule for the first, the last or any value; if the second argument is true, nulls are skipped."""
 
     def rule(name: str, arguments: Arguments) -> Expression:
         if not 1 <= len(arguments) <= 2:
@@ -145,7 +145,7 @@ def _position(function: str) -> Rule:
 
 
 def without_nulls(expression: Expression) -> Expression:
-    """first(x) IGNORE NULLS and others. Raises ConfigError."""
+    """Add IGNORE NULLS, as in first(x) IGNORE NULLS. Raises ConfigError."""
     if not isinstance(expression, TypedCall):
         raise ConfigError("IGNORE NULLS is for functions such as first and last.")
     form = expression.form
@@ -201,7 +201,7 @@ def _mode(name: str, arguments: Arguments) -> Expression:
 
 
 def _quantile(function: str) -> Rule:
-    """percentile_cont and others WITHIN GROUP (ORDER BY x): the share comes first here, x second."""
+    """The rule for percentile_cont and others WITHIN GROUP (ORDER BY x): arguments are the share, then x."""
 
     def rule(name: str, arguments: Arguments) -> Expression:
         if len(arguments) != 2:
@@ -279,7 +279,7 @@ AGGREGATES: Mapping[str, Rule] = {
 
 
 def distinct(expression: Expression) -> Expression:
-    """count(DISTINCT x) and others. Raises ConfigError for an aggregate without it."""
+    """Add DISTINCT, as in count(DISTINCT x). Raises ConfigError for an aggregate that does not allow it."""
     assert isinstance(expression, TypedCall), expression
     form = expression.form
     if "{d}" not in form.duckdb:
@@ -291,16 +291,15 @@ def distinct(expression: Expression) -> Expression:
 
 
 def over(expression: Expression, clause: str) -> Expression:
-    """The aggregate with a FILTER or an OVER. Raises ConfigError for what is no aggregate and no function of
-    windows."""
+    """Add a FILTER or an OVER. Raises ConfigError for other than aggregates and window functions."""
     if not isinstance(expression, TypedCall) or expression.form.kind == "value":
         raise ConfigError(f"{clause.split()[0]} needs an aggregate before it.")
     form = expression.form
     kind: Kind = "window" if clause.startswith("OVER") else form.kind
-    if kind == "window":  # DuckDB has no FILTER for these there
+    if kind == "window":  # DuckDB allows no FILTER here for these
         form = replace(form, duckdb=form.duckdb.replace(f"){_NO_NULLS}", " IGNORE NULLS)"))
     marker = "" if kind == "window" else "{w}"
-    # The clause is DuckDB's text already: its braces are no places of arguments.
+    # The clause is already DuckDB's text: its braces are no argument places.
     text = form.duckdb.replace("{w}", f" {clause.replace('{', '{{')}{marker}")
     return TypedCall(Form(form.name, text, None, kind), expression.arguments, expression.type)
 
@@ -348,5 +347,5 @@ WINDOWS: Mapping[str, Rule] = {
     "nth_value": _nth,
 }
 
-# Functions that make rows of one value; what makes their columns is in the query.
+# Functions that make rows from one value; `query/generators.py` makes their columns.
 GENERATORS = ("explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer")

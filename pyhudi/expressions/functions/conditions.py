@@ -1,4 +1,4 @@
-"""Comparisons, logic, CASE and functions of nulls.
+"""Comparisons, logic, CASE and null functions.
 
 Source: Spark's SQL reference, "ANSI Compliance" (type promotion), "NULL Semantics".
 """
@@ -19,7 +19,7 @@ __all__ = ["ROWS", "case", "compared", "condition", "is_in"]
 
 
 def condition(name: str, value: Expression) -> Expression:
-    """A value that is true, false or unknown. Raises ConfigError."""
+    """Check that a value is boolean (true, false or unknown). Raises ConfigError."""
     fitted = None if value.type != NOTHING and is_number(value.type) else implicit_cast(value, BOOLEAN)
     if fitted is None:
         raise ConfigError(f"{name} takes what is true or false, found {name_of(value.type)}.")
@@ -31,7 +31,7 @@ _FORMS = {"<=>": "({0} IS NOT DISTINCT FROM {1})", "IS DISTINCT FROM": "({0} IS 
 
 
 def compared(sign: str, left: Expression, right: Expression) -> Expression:
-    """A comparison of two values of one type. Raises ConfigError."""
+    """Compare two values as one type. Raises ConfigError."""
     (left, right), kind = same_type(sign, [left, right])
     if pa.types.is_map(kind) or (sign not in ("=", "<>", "<=>", "IS DISTINCT FROM") and not is_ordered_alike(kind)):
         raise ConfigError(f"{sign} of {name_of(kind)} needs Spark.")
@@ -40,7 +40,7 @@ def compared(sign: str, left: Expression, right: Expression) -> Expression:
 
 
 def is_in(value: Expression, items: Sequence[Expression]) -> Expression:
-    """value IN (items). Raises ConfigError."""
+    """Make value IN (items). Raises ConfigError."""
     values, kind = same_type("IN", [value, *items])
     if pa.types.is_map(kind):
         raise ConfigError("IN of maps is refused by Spark.")
@@ -49,7 +49,7 @@ def is_in(value: Expression, items: Sequence[Expression]) -> Expression:
 
 
 def case(branches: Sequence[tuple[Expression, Expression]], otherwise: Expression | None) -> Expression:
-    """CASE WHEN … THEN … ELSE … END. Raises ConfigError."""
+    """Make CASE WHEN … THEN … ELSE … END. Raises ConfigError."""
     if any(when.type == NOTHING for when, _ in branches):
         raise ConfigError("CASE WHEN NULL is refused by Spark.")
     values, kind = same_type("CASE", [value for _, value in branches] + ([otherwise] if otherwise is not None else []))
@@ -144,7 +144,7 @@ ROWS: Mapping[str, Rule] = {
 
 
 def converted(to: pa.DataType) -> Rule:
-    """A cast by a type's name: int('7')."""
+    """The rule for a cast by a type's name: int('7')."""
 
     def rule(name: str, arguments: Arguments) -> Expression:
         if len(arguments) != 1:

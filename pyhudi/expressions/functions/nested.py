@@ -89,7 +89,7 @@ def _list_type(name: str, value: Expression) -> pa.ListType:
 
 
 def item_of(value: Expression, index: Expression) -> Expression:
-    """value[index]: of an array by its place from 0, of a map by its key, of a struct by the field's name."""
+    """Make value[index]: an array's element by position from 0, a map's value by key, or a struct's field by name."""
     kind = value.type
     if pa.types.is_struct(kind) and isinstance(index, TypedLiteral) and isinstance(index.value, str):
         return field_of(value, index.value)
@@ -104,7 +104,7 @@ def item_of(value: Expression, index: Expression) -> Expression:
 
 
 def field_of(value: Expression, name: str) -> Expression:
-    """A field of a struct, or the field of each struct of an array. Raises ConfigError."""
+    """Make value.name: a field of a struct, or of each struct in an array. Raises ConfigError."""
     kind = value.type
     if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
         field = _field(kind.value_type, name)
@@ -156,7 +156,7 @@ def _named_struct(name: str, arguments: Arguments) -> Expression:
 
 
 def struct_of(name: str, fields: list[tuple[str, Expression]]) -> Expression:
-    """A struct of values by their names. Raises ConfigError for a name that comes twice."""
+    """Make a struct of named values. Raises ConfigError for a name that occurs twice."""
     names = [field for field, _ in fields]
     if len({field.lower() for field in names}) < len(names) or any("{" in field for field in names):
         raise ConfigError(f"{name} has two fields of one name.")
@@ -178,7 +178,7 @@ def _size(name: str, arguments: Arguments) -> Expression:
 
 
 def _with_element(text: str, result: pa.DataType | None = None) -> Rule:
-    """A function of an array and a value of its elements' type."""
+    """The rule for a function of an array and a value of its elements' type."""
 
     def rule(name: str, arguments: Arguments) -> Expression:
         if len(arguments) != 2:
@@ -437,7 +437,7 @@ def _filter(kind: pa.DataType, body: pa.DataType) -> tuple[str, pa.DataType]:
     return "list_filter({0}, {1})", kind
 
 
-# Functions that take an array and a function of its elements, with the element's place from 0 as the second parameter.
+# Functions of an array and a lambda, whose parameters are an element and its position from 0.
 LAMBDAS: Mapping[str, Callable[[pa.DataType, pa.DataType], tuple[str, pa.DataType]]] = {
     "transform": _transform,
     "filter": _filter,

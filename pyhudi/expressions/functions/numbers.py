@@ -1,4 +1,4 @@
-"""Operators and functions of numbers.
+"""Numeric operators and functions.
 
 Source: Spark's SQL reference, "ANSI Compliance", "Operators"; DecimalType's rules of precision and scale.
 """
@@ -33,7 +33,7 @@ from pyhudi.expressions.types import (
 __all__ = ["MACROS", "ROWS", "divided_exactly", "negated"]
 
 _UNSCALED = "CAST(replace(CAST({{{0}}} AS VARCHAR), '.', '') AS HUGEINT)"
-_MOST_ROUNDED = 15  # digits after the point that a double is rounded to
+_MOST_ROUNDED = 15  # digits after the point to which a double can be rounded
 
 MACROS: Mapping[str, str] = {
     "spark_divide(x, y)": (
@@ -60,7 +60,7 @@ MACROS: Mapping[str, str] = {
 
 
 def _number_types(name: str, arguments: Arguments) -> list[Expression]:
-    """Two numbers, a text beside a number as one."""
+    """Convert two arguments to numbers: a text beside a number is cast to one."""
     left, right = arguments
     kinds = [value.type for value in arguments]
     if kinds.count(STRING) == 1:
@@ -95,7 +95,7 @@ def _exact_type(value: Expression) -> pa.Decimal128Type:
 
 
 def _tried(text: str) -> str:
-    """NULL where the sum of two values fails. The values are computed outside of TRY: their own errors stay errors."""
+    """Make a sum NULL if it fails. The two values are computed outside of TRY, so their own errors remain errors."""
     inner = text.replace("{0}", "v.a").replace("{1}", "v.b")
     return f"list_transform([struct_pack(a := {{0}}, b := {{1}})], lambda v: TRY({inner}))[1]"
 
@@ -129,7 +129,7 @@ def _product(tries: bool = False) -> Rule:
             if one.scale + other.scale > 38:
                 raise ConfigError(f"{name} of decimals with more than 38 digits after the point needs Spark.")
             kind = bounded_decimal(one.precision + other.precision + 1, one.scale + other.scale)
-            # DuckDB multiplies in the width of the wider side.
+            # DuckDB multiplies at the width of the wider side.
             wide = pa.decimal128(max(one.precision, 19), one.scale)
             left_text = "{0}" if one.precision + other.precision <= 18 else f"CAST({{0}} AS {duckdb_type(wide)})"
             text = f"CAST({left_text} * {{1}} AS {duckdb_type(kind)})"
@@ -200,12 +200,12 @@ def _whole_division(name: str, arguments: Arguments) -> Expression:
 
 
 def _digits(place: int, shift: int) -> str:
-    """The digits of a decimal as one whole number, with further zeros."""
+    """The digits of a decimal as one integer, followed by zeros."""
     return f"{_UNSCALED.format(place)} * CAST('1{'0' * shift}' AS HUGEINT)"
 
 
 def negated(name: str, arguments: Arguments) -> Expression:
-    """The negative of a number; a text is a double."""
+    """Negate a number; a text is read as a double."""
     [value] = _row_number(name, arguments)
     if isinstance(value, TypedLiteral) and isinstance(value.value, int | float) and value.value is not None:
         return TypedLiteral(-value.value, value.type)
@@ -248,7 +248,7 @@ def _bit_not(name: str, arguments: Arguments) -> Expression:
 
 
 def _shift(body: str) -> Rule:
-    """Shifts of whole numbers of 32 or 64 bits, as Java's: what goes beyond them is lost."""
+    """The rule for shifts of 32-bit or 64-bit integers as in Java: bits beyond the width are lost."""
 
     def rule(name: str, arguments: Arguments) -> Expression:
         if len(arguments) != 2:
@@ -285,7 +285,7 @@ def _rounded(even: bool = False) -> Rule:
             to = pa.decimal128(min(kind.precision - kind.scale + 1 + scale, 38), scale)
             inner = f"round_even({{0}}, {scale})" if even else "{0}"
             return call(name, f"CAST({inner} AS {duckdb_type(to)})", to, value)
-        # As BigDecimal does it: on the digits that the double shows.
+        # Like BigDecimal: rounds the digits that the double prints.
         exact_text = f"CAST(CAST(v AS VARCHAR) AS DECIMAL(38,{_MOST_ROUNDED + 3 if even else digits}))"
         inner = f"round_even({exact_text}, {digits})" if even else exact_text
         near = f"CAST(CAST({inner} AS VARCHAR) AS {duckdb_type(kind)})"

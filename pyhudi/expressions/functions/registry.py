@@ -1,4 +1,4 @@
-"""A row of the table of functions: which arguments a function takes, the type that it gives, how engines compute it."""
+"""A row of the table of functions: a function's arguments, its result type and its computation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 Arguments: TypeAlias = Sequence[Expression]
-# What makes the typed call of a function's name and arguments; it raises ConfigError for arguments it does not take.
+# Makes a typed call from a function's name and arguments. Raises ConfigError for arguments that it does not take.
 Rule: TypeAlias = Callable[[str, Arguments], Expression]
 Match: TypeAlias = Callable[[Expression], "Expression | None"]
 
@@ -64,10 +64,9 @@ MAP: Match = _map
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A function whose arguments and type need no further thought.
+    """A function whose arguments and result type need no special rule.
 
-    `result`: the type, or what makes it of the arguments' types. `defaults`: of arguments at the end that may be left
-    out.
+    `result`: the type, or a function of the arguments' types. `defaults`: of the last arguments, which may be omitted.
     """
 
     duckdb: str
@@ -78,7 +77,7 @@ class Row:
     kind: Kind = "value"
 
     def __call__(self, name: str, arguments: Arguments) -> Expression:
-        """The typed call. Raises ConfigError."""
+        """Make the typed call. Raises ConfigError."""
         fewest, most = len(self.parameters) - len(self.defaults), len(self.parameters)
         if not fewest <= len(arguments) <= most:
             expected = str(most) if fewest == most else f"{fewest} to {most}"
@@ -102,12 +101,12 @@ def _fitted(name: str, value: Expression, parameter: pa.DataType | Match) -> Exp
 def call(
     name: str, duckdb: str, result: pa.DataType, *arguments: Expression, arrow: str | None = None, kind: Kind = "value"
 ) -> TypedCall:
-    """A call whose arguments have the right types already."""
+    """Make a call whose arguments already have the right types."""
     return TypedCall(Form(name, duckdb, arrow, kind), arguments, result)
 
 
 def same_type(name: str, values: Arguments, *, texts_give_way: bool = True) -> tuple[list[Expression], pa.DataType]:
-    """The values as the type that they share. Raises ConfigError when there is none."""
+    """Cast values to their common type. Raises ConfigError if there is none."""
     kind = common_type([value.type for value in values], texts_give_way=texts_give_way)
     if kind is None:
         kinds = ", ".join(dict.fromkeys(name_of(value.type) for value in values))
@@ -116,29 +115,29 @@ def same_type(name: str, values: Arguments, *, texts_give_way: bool = True) -> t
 
 
 def constant_text(name: str, value: Expression, what: str) -> str:
-    """The text that an argument must be at once. Raises ConfigError."""
+    """The value of an argument that must be a constant text. Raises ConfigError."""
     if isinstance(value, TypedLiteral) and isinstance(value.value, str):
         return value.value
     raise ConfigError(f"{name} without Spark takes {what} as a constant text.")
 
 
 def constant_whole(name: str, value: Expression, what: str) -> int:
-    """The whole number that an argument must be at once. Raises ConfigError."""
+    """The value of an argument that must be a constant integer. Raises ConfigError."""
     if isinstance(value, TypedLiteral) and isinstance(value.value, int) and not isinstance(value.value, bool):
         return value.value
     raise ConfigError(f"{name} without Spark takes {what} as a constant whole number.")
 
 
 def once(body: str, place: int = 0) -> str:
-    """DuckDB's text of a body that names its argument several times as `v`; the argument is computed once."""
+    """DuckDB's text that computes an argument once for a body that uses it several times, as `v`."""
     return f"list_transform([{{{place}}}], lambda v: {body})[1]"
 
 
 def quoted_part(text: str) -> str:
-    """A constant text within a form. No brace in it is an argument's place."""
+    """Quote a constant text for a form, in which no brace is an argument's place."""
     return "(" + "'" + text.replace("'", "''").replace("{", "' || chr(123) || '") + "')"
 
 
 def is_ordered_alike(kind: pa.DataType) -> bool:
-    """Do engines order its values alike? Nulls in nested values come first in Spark, last in DuckDB."""
+    """True if engines order values of this type alike. Nulls in nested values come first in Spark, last in DuckDB."""
     return not is_nested(kind)

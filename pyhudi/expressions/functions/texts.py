@@ -1,4 +1,4 @@
-"""Functions of texts.
+"""Text functions.
 
 Source: Spark's SQL reference, "String Functions"; org.apache.spark.unsafe.types.UTF8String (positions, ends).
 """
@@ -54,7 +54,7 @@ MACROS: Mapping[str, str] = {
         "CASE WHEN s IS NULL OR d IS NULL THEN NULL WHEN n = 0 THEN error('split_part counts from 1.') "
         "WHEN d = '' THEN (CASE WHEN n IN (1, -1) THEN s ELSE '' END) ELSE split_part(s, d, n) END"
     ),
-    # DuckDB maps ASCII itself: there a text has as many bytes as letters.
+    # DuckDB maps ASCII itself: an ASCII text has as many bytes as letters.
     "spark_upper_case(s)": "CASE WHEN strlen(s) = length(s) THEN upper(s) ELSE spark_upper(s) END",
     "spark_lower_case(s)": "CASE WHEN strlen(s) = length(s) THEN lower(s) ELSE spark_lower(s) END",
     "spark_like(s, p)": (
@@ -78,7 +78,7 @@ MACROS: Mapping[str, str] = {
 def _by_python(
     function: Callable[[str], str], ascii_function: Callable[[pa.Array], pa.Array] | None = None
 ) -> Callable[[pa.ChunkedArray | pa.Array], pa.Array]:
-    """A function in Python for each different text; Arrow's for texts of ASCII alone, which most columns have."""
+    """A kernel that calls a Python function for each distinct text, or Arrow's function if all texts are ASCII."""
 
     def kernel(values: pa.ChunkedArray | pa.Array) -> pa.Array:
         whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
@@ -92,7 +92,7 @@ def _by_python(
 
 
 def _capitalised(text: str) -> str:
-    """Each word between spaces with its first letter as a title's, the others small."""
+    """Capitalise each word between spaces: the first letter in title case, the others in lower case."""
     return " ".join(word[:1].title() + word[1:] for word in text.lower().split(" "))
 
 
@@ -102,7 +102,7 @@ def _reversed(values: pa.ChunkedArray | pa.Array) -> pa.Array:
     return turned
 
 
-# Functions of DuckDB's in Python: one text to one text. Java maps ß to SS, ﬁ to FI and İ to i̇, as Python does.
+# Python functions for DuckDB, from one text to one text. Java maps ß to SS, ﬁ to FI and İ to i̇, as Python does.
 KERNELS: Mapping[str, Callable[[pa.ChunkedArray | pa.Array], pa.Array]] = {
     "spark_upper": _by_python(str.upper, pc.ascii_upper),
     "spark_lower": _by_python(str.lower, pc.ascii_lower),
@@ -122,7 +122,7 @@ def _length(text: str, binary: str) -> Rule:
 
 
 def _trim(function: str) -> Rule:
-    """ltrim and rtrim take the characters first: ltrim('x', 'xxa'); btrim takes them last."""
+    """The rule for trims. ltrim and rtrim take the characters first: ltrim('x', 'xxa'); btrim takes them last."""
 
     def rule(name: str, arguments: Arguments) -> Expression:
         if len(arguments) == 1:
@@ -153,7 +153,7 @@ def _substring(name: str, arguments: Arguments) -> Expression:
 
 
 def concat(name: str, arguments: Arguments) -> Expression:
-    """Texts, or arrays, one after the other; NULL where one of them is."""
+    """Concatenate texts, or arrays; NULL if one of them is NULL."""
     if any(pa.types.is_list(value.type) for value in arguments):
         values, kind = same_type(name, arguments, texts_give_way=False)
         if any(value.type == NOTHING for value in arguments):
@@ -194,7 +194,7 @@ def _concat_ws(name: str, arguments: Arguments) -> Expression:
 
 
 def like(name: str, value: Expression, pattern: Expression, escape: str = "\\") -> Expression:
-    """LIKE, or ILIKE by its name. Raises ConfigError for a pattern that Spark refuses."""
+    """Make LIKE, or ILIKE if so named. Raises ConfigError for a pattern that Spark refuses."""
     value, pattern = _text(name, value), _text(name, pattern)
     if name == "ilike":
         value, pattern = (call("lower", "spark_lower_case({0})", STRING, side) for side in (value, pattern))
@@ -210,7 +210,7 @@ def like(name: str, value: Expression, pattern: Expression, escape: str = "\\") 
     arrow = None
     if name == "like" and escape == "\\" and isinstance(pattern, TypedLiteral) and isinstance(pattern.value, str):
         arrow = f"match {Like(Column(()), pattern.value).regex()}"
-    # Without ESCAPE DuckDB has quicker ways, and no character escapes another.
+    # Without ESCAPE DuckDB is faster, and no character escapes another.
     end = "" if isinstance(pattern.value, str) and escape not in pattern.value else f" ESCAPE '{quoted}'"
     return call(name, f"({{0}} LIKE {{1}}{end})", BOOLEAN, value, pattern, arrow=arrow)
 
@@ -226,7 +226,7 @@ def _check_pattern(pattern: str, escape: str) -> None:
 
 
 def _regex(template: str, result: pa.DataType, *, matches_empty: bool = False, group: int | None = None) -> Rule:
-    """A function whose second argument is a regular expression; `group`: the default of the third, a group's number."""
+    """The rule for a function with a regular expression second. `group`: the default of the third, a group number."""
 
     def rule(name: str, arguments: Arguments) -> Expression:
         most = 2 if group is None else 3
@@ -257,7 +257,7 @@ def _regexp_replace(name: str, arguments: Arguments) -> Expression:
 
 
 def _guarded(text: str, regex: Regex) -> str:
-    """The text of a function of {0}, with what fails for texts in which Java's pattern means something else."""
+    """Guard a function of {0}: it fails for texts for which Java's pattern means something else."""
     text = f"spark_plain_end({{0}}, {text})" if regex.has_end else text
     return f"spark_only_ascii({{0}}, {text})" if regex.has_word_end else text
 

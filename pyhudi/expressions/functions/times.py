@@ -1,4 +1,4 @@
-"""Functions and operators of dates, moments, local times and intervals.
+"""Functions and operators on dates, moments, local times and intervals.
 
 Source: Spark's SQL reference, "Date and Timestamp Functions"; java.time.LocalDateTime.until.
 """
@@ -90,7 +90,7 @@ _FIELDS: Mapping[str, Rule] = {
 
 
 def extracted(name: str, field: str, value: Expression) -> Expression:
-    """EXTRACT(field FROM value). Raises ConfigError for a field that is none."""
+    """Make EXTRACT(field FROM value). Raises ConfigError for an unknown field."""
     rule = _FIELDS.get(field.upper())
     if rule is None:
         raise ConfigError(f"{name} takes no field {field!r} without Spark.")
@@ -104,7 +104,7 @@ def _date_part(name: str, arguments: Arguments) -> Expression:
 
 
 def unit_of(name: str, value: Expression) -> str:
-    """The unit that a function's first argument names: a word without quotes. Raises ConfigError."""
+    """The unit that a function's first argument names, a word without quotes. Raises ConfigError."""
     if isinstance(value, TypedColumn) and len(value.path) == 1 and value.type == pa.null():
         return value.path[0].upper()
     raise ConfigError(f"{name} takes a unit first, such as DAY.")
@@ -150,7 +150,7 @@ def _added(sign: int) -> Rule:
 
 
 def time_arithmetic(sign: str, left: Expression, right: Expression) -> Expression | None:
-    """A sum or difference with a date, a time or an interval in it; None where there is none of these."""
+    """Make a sum or difference with a date, a time or an interval in it; None if it has none of these."""
     kinds = (left.type, right.type)
     intervals = (DAYS, DAYS_TO_SECONDS, YEARS_TO_MONTHS)
     if sign == "+" and is_time(right.type) and (left.type in intervals or is_integral(left.type)):
@@ -182,7 +182,7 @@ _SINGULAR = {f"{unit}S": unit for unit in (*_MICROS, *_MONTHS)}
 
 
 def interval_of(number: str, unit: str) -> TypedLiteral:
-    """The constant of INTERVAL number unit. Raises ConfigError for other forms."""
+    """Make the constant of INTERVAL number unit. Raises ConfigError for other forms."""
     unit = _SINGULAR.get(unit.upper(), unit.upper())
     try:
         value = int(number.strip())
@@ -247,7 +247,7 @@ def _next_day(name: str, arguments: Arguments) -> Expression:
 
 
 def formatted(zone: str, name: str, arguments: Arguments) -> Expression:
-    """date_format in a session's zone. Raises ConfigError."""
+    """Make date_format in a session's zone. Raises ConfigError."""
     if len(arguments) != 2:
         raise ConfigError(f"{name} takes 2 arguments, found {len(arguments)}.")
     body = printed(constant_text(name, arguments[1], "the pattern"), zone)
@@ -256,7 +256,7 @@ def formatted(zone: str, name: str, arguments: Arguments) -> Expression:
 
 
 def from_unixtime(zone: str, name: str, arguments: Arguments) -> Expression:
-    """from_unixtime in a session's zone. Raises ConfigError."""
+    """Make from_unixtime in a session's zone. Raises ConfigError."""
     if not 1 <= len(arguments) <= 2:
         raise ConfigError(f"{name} takes 1 or 2 arguments, found {len(arguments)}.")
     pattern = constant_text(name, arguments[1], "the pattern") if len(arguments) == 2 else "yyyy-MM-dd HH:mm:ss"
@@ -267,7 +267,7 @@ def from_unixtime(zone: str, name: str, arguments: Arguments) -> Expression:
 
 
 def _read(to: pa.DataType, *, tries: bool = False) -> Rule:
-    """to_date, to_timestamp and others, with or without a pattern."""
+    """The rule for to_date, to_timestamp and others, with or without a pattern."""
 
     def rule(name: str, arguments: Arguments) -> Expression:
         if not 1 <= len(arguments) <= 2:
@@ -287,7 +287,7 @@ def _read(to: pa.DataType, *, tries: bool = False) -> Rule:
             if kind == DATE:
                 text = f"CAST({text} AS DATE)"
             moment = call(name, text, kind, arguments[0])
-        if to == LONG:  # the part of a second is cut, before 1970 too
+        if to == LONG:  # the fraction of a second is truncated, also before 1970
             return call(name, "(epoch_us({0}) // 1000000)", LONG, moment)
         return moment
 
@@ -304,7 +304,7 @@ def _unix_timestamp(name: str, arguments: Arguments) -> Expression:
 
 
 def _only(kind: pa.DataType, text: str, result: pa.DataType) -> Rule:
-    """A function of a type that Spark makes of no other by itself."""
+    """The rule for a function of a type to which Spark casts no other type implicitly."""
 
     def rule(name: str, arguments: Arguments) -> Expression:
         if len(arguments) != 1 or arguments[0].type not in (kind, pa.null()):

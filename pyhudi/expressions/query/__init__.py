@@ -1,4 +1,4 @@
-"""Whole queries in Spark's words as DuckDB's: sources, names, clauses, and the type of each column of the result."""
+"""Whole queries in Spark SQL, written for DuckDB: sources, names, clauses, and the type of each result column."""
 
 from __future__ import annotations
 

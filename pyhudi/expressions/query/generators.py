@@ -1,4 +1,4 @@
-"""Rows that one value makes: explode, posexplode and inline."""
+"""Functions that make rows from one value: explode, posexplode and inline."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ __all__ = ["generated_rows"]
 
 
 def generated_rows(name: str, value: Expression) -> tuple[str, pa.Schema]:
-    """DuckDB's query of the rows of a generator, and their columns. Raises ConfigError for a value that it does not
-    take."""
+    """DuckDB's query for the rows of a generator, and their columns. Raises ConfigError for a value that the generator
+    does not take."""
     kind, text = value.type, duckdb_expression(value)
     if name.startswith("inline"):
         return _structs(name, kind, text)

@@ -1,4 +1,4 @@
-"""Expressions of a query: with aggregates, windows and subqueries beside those of one row's values."""
+"""Expressions of a query, which may also have aggregates, windows and subqueries."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 __all__ = ["QueryReader", "Subquery"]
 
-# A query in an expression: its DuckDB text and its columns.
+# Reads a query in an expression: its DuckDB text and its columns.
 Subquery = Callable[["exp.Expr", QueryScope], "tuple[str, pa.Schema]"]
 
 
 class QueryReader(ExpressionReader):
     """Reads expressions in a scope.
 
-    `aggregates`: whether there may be any here. `filters`: it is a WHERE, HAVING or ON, where IN (SELECT …) may stand.
+    `aggregates`: aggregates are allowed here. `filters`: this is a WHERE, HAVING or ON, which allow IN (SELECT …).
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class QueryReader(ExpressionReader):
         self._aggregates, self._filters = aggregates, filters
 
     def special_function(self, name: str, node: exp.Anonymous) -> Expression | None:
-        """An aggregate; None for another function. Raises ConfigError for one where none may be."""
+        """Read an aggregate; None for another function. Raises ConfigError if aggregates are not allowed here."""
         from sqlglot import exp
 
         if name == "count" and len(node.expressions) == 1 and isinstance(node.expressions[0], exp.Star):
@@ -62,7 +62,7 @@ class QueryReader(ExpressionReader):
             raise ConfigError(f"{name} is an aggregate, which can't stand here.")
 
     def other(self, node: exp.Expr) -> Expression:
-        """Windows, filtered aggregates and subqueries. Raises ConfigError."""
+        """Read a window, a filtered aggregate or a subquery. Raises ConfigError."""
         from sqlglot import exp
 
         match node:
@@ -93,7 +93,7 @@ class QueryReader(ExpressionReader):
         return Verbatim(f"({text})", schema.field(0).type)
 
     def _in_query(self, node: exp.In) -> Expression:
-        """value IN (SELECT …). In a SELECT list Spark has false where SQL has NULL, so that it is refused there."""
+        """Read value IN (SELECT …). It is refused in a SELECT list, where Spark returns false instead of SQL's NULL."""
         if not self._filters:
             raise ConfigError("IN (SELECT …) outside of WHERE, HAVING and ON needs Spark.")
         value = self.read(node.this)
@@ -156,7 +156,7 @@ class QueryReader(ExpressionReader):
         return f"{number.value}{word}"
 
     def ordered(self, node: exp.Ordered) -> str:
-        """DuckDB's text of one value of an ORDER BY. Raises ConfigError."""
+        """DuckDB's text for one value of an ORDER BY. Raises ConfigError."""
         value = self.read(node.this)
         if not is_ordered_alike(value.type):
             raise ConfigError(f"ORDER BY of {name_of(value.type)} needs Spark.")

@@ -1,4 +1,4 @@
-"""The sources that a query names, and which column a name in it means.
+"""The sources that a query names, and the resolution of column names in it.
 
 Source: Spark's SQL reference, "Name Resolution".
 """
@@ -21,9 +21,9 @@ __all__ = ["QueryScope", "QuerySource"]
 
 @dataclass(frozen=True, slots=True)
 class QuerySource:
-    """A table, a subquery or the rows of a generator under the name by which a query knows it.
+    """A table, a subquery or the rows of a generator, under the name that a query gives it.
 
-    `alias`: its name in DuckDB; `qualifier`: the parts of its name in the query, in small letters.
+    `alias`: its name in DuckDB; `qualifier`: the parts of its name in the query, in lower case.
     """
 
     alias: str
@@ -31,15 +31,14 @@ class QuerySource:
     schema: pa.Schema
 
     def answers_to(self, parts: Sequence[str]) -> bool:
-        """Do these parts before a column name this source?"""
+        """True if these parts before a column name this source."""
         lower = tuple(part.lower() for part in parts)
         return lower == self.qualifier[-len(lower) :] if lower else True
 
 
 @dataclass
 class QueryScope:
-    """Sources in their order. `merged`: columns of a USING, each once, with the value that a name without a source
-    has."""
+    """The sources in their order. `merged`: the columns of a USING, each once, with the value of the bare name."""
 
     outer: QueryScope | None = None
     sources: list[QuerySource] = field(default_factory=list)
@@ -48,7 +47,7 @@ class QueryScope:
     aliases_first: bool = False
 
     def resolve(self, parts: Sequence[str]) -> Expression:
-        """The column, or the field of one, that a name means. Raises ConfigError."""
+        """Find the column, or the field of one, that a name means. Raises ConfigError."""
         column = self._resolve(parts)
         if column is not None:
             return column
@@ -81,7 +80,7 @@ class QueryScope:
                 yield column_of_field(one, source.alias)
 
     def star(self, qualifier: Sequence[str] = ()) -> list[tuple[str, Expression]]:
-        """The columns that a `*`, or `t.*`, stands for. Raises ConfigError for a name that is none."""
+        """The columns that a `*`, or `t.*`, stands for. Raises ConfigError for an unknown name."""
         sources = [source for source in self.sources if source.answers_to(qualifier)]
         if not sources:
             if len(qualifier) != 1:
@@ -102,13 +101,13 @@ class QueryScope:
         return columns
 
     def merged_names(self) -> Iterator[tuple[str, Expression]]:
-        """The columns of USING with the names that the first table has for them."""
+        """The columns of USING with their names in the first table."""
         for name, value in self.merged.items():
             shown = next(n for source in self.sources for n in source.schema.names if n.lower() == name)
             yield shown, value
 
     def merge(self, names: Sequence[str], right: QuerySource, side: str) -> None:
-        """Take the columns of USING together. Raises ConfigError for types that differ."""
+        """Merge the columns of a USING. Raises ConfigError for types that differ."""
         for name in names:
             left = self.merged.get(name.lower()) or self._one(self.sources, name)
             other = self._one([right], name)

@@ -1,4 +1,4 @@
-"""Sources of a query after FROM: tables, subqueries, joins and the rows of generators."""
+"""The sources of a query after FROM: tables, subqueries, joins and the rows of generators."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Result", "SourceWriter", "Tables", "names_of", "renamed"]
 
-# The columns of a table that a query names, and its name in DuckDB. Raises ConfigError.
+# Finds a table that a query names: its text in DuckDB, and its columns. Raises ConfigError.
 Tables = Callable[["exp.Table"], "tuple[str, pa.Schema]"]
 Result = tuple[str, pa.Schema]
 
 
 class SourceWriter(ABC):
-    """Writes FROM. `tables`: gives the columns of the tables that the query names; `ctes`: queries of WITH by name."""
+    """Writes FROM. `tables`: finds the tables that the query names."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -40,10 +40,10 @@ class SourceWriter(ABC):
 
     @abstractmethod
     def query(self, node: exp.Expr, outer: QueryScope | None) -> Result:
-        """The text and the columns of a query."""
+        """Write a query; return its text and its columns."""
 
     def subquery(self, node: exp.Expr, scope: QueryScope) -> Result:
-        """A query in an expression: it sees the columns around it."""
+        """Write a query inside an expression; it sees the columns around it."""
         return self.query(node, scope)
 
     def _from(self, node: exp.Select, scope: QueryScope) -> str:
@@ -92,7 +92,7 @@ class SourceWriter(ABC):
         return f" {word} JOIN {text}{on}" if word else f" JOIN {text}{on}"
 
     def _source(self, node: exp.Expr, scope: QueryScope) -> str:
-        """A table, a subquery or VALUES in FROM: its text; it becomes a source of the scope."""
+        """Write a table, a subquery or VALUES in FROM, and add it to the scope's sources."""
         from sqlglot import exp
 
         if node.args.get("sample") or node.args.get("pivots"):
@@ -153,7 +153,7 @@ class SourceWriter(ABC):
     def _generator(
         self, node: exp.Anonymous, scope: QueryScope, names: Sequence[str], outer: bool | None
     ) -> tuple[QuerySource, str]:
-        """The rows of explode and others, as a join with what is made of each row."""
+        """Write the rows of explode and other generators as a join of each row with the rows made from it."""
         name = call_name(node)
         reader = QueryReader(scope, self.subquery)
         if len(node.expressions) != 1:
@@ -169,7 +169,7 @@ class SourceWriter(ABC):
 
 
 def renamed(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:
-    """The columns with other names, where there are any. Raises ConfigError."""
+    """Rename the columns if there are names. Raises ConfigError."""
     if not names:
         return schema
     if len(names) != len(schema):
@@ -178,5 +178,5 @@ def renamed(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:
 
 
 def names_of(schema: pa.Schema) -> str:
-    """The names of columns as DuckDB's list."""
+    """The column names as a list in DuckDB's text."""
     return ", ".join(quoted_name(name) for name in schema.names)

@@ -1,7 +1,7 @@
-"""A query's clauses, from the innermost out, written as DuckDB's.
+"""Writes a query's clauses for DuckDB, from the inside out.
 
-Each query gives its text and the columns of its result as Spark types them. A clause that is not known to mean the same
-is refused by name.
+Each query results in its text, and in its result columns with Spark's types. A clause that is not known to mean the
+same is refused by name.
 
 Source: Spark's SQL reference, "SELECT"; DuckDB's documentation, "SELECT".
 """
@@ -58,9 +58,9 @@ _NO_ROW_LIMIT = "ALL"
 
 
 def duckdb_query(tree: exp.Expr, tables: Tables) -> Result:
-    """The text of a query for DuckDB, and the columns of its result as Spark types them.
+    """Write a query for DuckDB; return its text, and its result columns with Spark's types.
 
-    Raises: ConfigError for what is not known to mean the same.
+    Raises: ConfigError for a query that is not known to mean the same.
     """
     text, schema = _Writer(tables).query(tree, None)
     for one in schema:
@@ -70,10 +70,10 @@ def duckdb_query(tree: exp.Expr, tables: Tables) -> Result:
 
 
 class _Writer(SourceWriter):
-    """Writes queries, from the innermost out."""
+    """Writes queries, from the inside out."""
 
     def query(self, node: exp.Expr, outer: QueryScope | None) -> Result:
-        """The text and the columns of a query."""
+        """Write a query; return its text and its columns."""
         from sqlglot import exp
 
         before = dict(self._ctes)
@@ -196,7 +196,7 @@ class _Writer(SourceWriter):
         return f"SELECT {distinct}{shown}{sources}{where}{group}{having}{rest}", schema
 
     def _columns(self, node: exp.Select, scope: QueryScope) -> tuple[list[tuple[str, Expression]], str]:
-        """Names and values of the result's columns, and the rows of a generator among them as a further source."""
+        """The names and values of the result columns, and the text of a generator among them as a further source."""
         from sqlglot import exp
 
         reader = QueryReader(scope, self.subquery, aggregates=True)
@@ -223,7 +223,7 @@ class _Writer(SourceWriter):
             else:
                 name = one.alias if isinstance(one, exp.Alias) else _column_name(one)
                 columns.append((name, reader.read(value)))
-                scope.aliases[name.lower()] = columns[-1][1]  # the columns behind it may name it
+                scope.aliases[name.lower()] = columns[-1][1]  # later columns may refer to it
         if not columns:
             raise ConfigError("a query without columns.")
         return columns, generator
@@ -285,7 +285,7 @@ class _Writer(SourceWriter):
         return f" GROUP BY {parts}"
 
     def _end(self, node: exp.Expr, scope: QueryScope, schema: pa.Schema) -> str:
-        """ORDER BY, LIMIT and OFFSET. SORT BY and CLUSTER BY order one partition, which the whole is here."""
+        """Write ORDER BY, LIMIT and OFFSET. SORT BY and CLUSTER BY sort partitions; here the result is one partition."""
         from sqlglot import exp
 
         text = ""
@@ -327,7 +327,7 @@ def _row_count(node: exp.Expr) -> int:
 
 
 def _column_name(column: exp.Expr) -> str:
-    """A name close to the one that Spark gives a computed column."""
+    """A name close to Spark's for a computed column."""
     from sqlglot import exp
 
     if isinstance(column, exp.Column | exp.Dot | exp.Bracket | exp.Literal):
