@@ -22,6 +22,8 @@ from functools import partial
 
 import pyarrow as pa
 
+from pyhudi.errors import UnsupportedTable
+from pyhudi.exports.stored_types import unreadable_column
 from pyhudi.filegroup.stats import side_by_side
 from pyhudi.formats.base import open_base_file
 from pyhudi.meta_client import MetaClient
@@ -196,7 +198,12 @@ class Pending:
         columns = PathColumns(self.meta.config, schema)
         values: dict[str, Mapping[str, object | None]] = {}
         by_path = {file.path: file for file in files}
-        for path, rows in side_by_side(by_path, partial(_row_count, self.meta.storage)):
+        for path, (rows, problem) in side_by_side(by_path, partial(_looked_at, self.meta.storage, schema)):
+            if problem is not None:
+                raise UnsupportedTable(
+                    f"{self.meta.storage.root}: {path} has {problem}, which readers of other formats don't read as the "
+                    "same. Rewrite the files of before the change: cluster() does. Nothing of it was exported."
+                )
             file = by_path[path]
             if file.partition_path not in values:
                 values[file.partition_path] = _values(columns, file.partition_path, schema, self.partition_columns)
@@ -373,6 +380,7 @@ def _is_base_file(path: str) -> bool:
     return base_file_parts(path.rpartition("/")[2]) is not None
 
 
-def _row_count(storage: Storage, path: str) -> int:
+def _looked_at(storage: Storage, schema: pa.Schema, path: str) -> tuple[int, str | None]:
+    """The number of rows in a file, and what others would read wrongly in it."""
     with open_base_file(storage, path) as reader:
-        return reader.num_rows
+        return reader.num_rows, unreadable_column(reader.schema, schema)
