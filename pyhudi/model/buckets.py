@@ -42,7 +42,7 @@ class TableBuckets:
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> TableBuckets | None:
-        """The buckets in properties; None if they define none, or not their number."""
+        """The buckets that properties define; None if they define none, or lack their number."""
         kind, number = engine_of_index(properties.get(INDEX_TYPE, "")), properties.get(NUMBER, "")
         if kind is None or not number.isdecimal() or int(number) < 1:
             return None
@@ -52,7 +52,7 @@ class TableBuckets:
 
 
 def engine_of_index(index_type: str) -> str | None:
-    """The engine in the name of an index type: "" for buckets of either engine, None for another index."""
+    """The engine that the name of an index type implies: "" for either engine, None for an index without buckets."""
     name = index_type.rpartition(".")[2]
     if name in _CONSISTENT or name.upper() in _CONSISTENT:
         return "CONSISTENT_HASHING"

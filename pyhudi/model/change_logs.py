@@ -1,8 +1,8 @@
-"""Change logs: how much of each change they hold, and the columns of a query of changes.
+"""Change logs: their modes, and the columns of a query of changes. By mode, a log holds of each change:
 
     OP_KEY_ONLY         the operation and the key
-    DATA_BEFORE         and the row before the change
-    DATA_BEFORE_AFTER   and the row after it
+    DATA_BEFORE         also the row before the change
+    DATA_BEFORE_AFTER   also the row after it
 
 Source: docs/formats/incremental.md, "Change logs".
 """
@@ -55,7 +55,7 @@ DELETE = "d"
 
 @dataclass(frozen=True, slots=True)
 class ChangeLogOptions:
-    """How change logs are written. `block_max_bytes` counts Arrow bytes before encoding."""
+    """Settings of change logs. `block_max_bytes` counts Arrow bytes before encoding."""
 
     mode: str = DATA_BEFORE_AFTER
     block_max_bytes: int = 256 << 20

@@ -3,8 +3,8 @@
 The main classes:
 
     WriteStat, CommitMetadata    the body of a completed write
-    CommitTotals                 its counters in sum, for those who look at a whole timeline
-    WriteStatus                  the report of a write task, one for each file that it wrote; a task that fails raises
+    CommitTotals                 its counters summed up, for readers of a whole timeline
+    WriteStatus                  the report of a write task, one for each file that it wrote; a failing task raises
     TableChange                  by partition: files written, files deleted, file groups replaced
 
 Field names are Hudi's in snake case; `instant_files.py` and `write_stats.py` in `formats/timeline` use Hudi's spelling.
@@ -101,12 +101,12 @@ class WriteStat:
 
     @property
     def changed_rows(self) -> int:
-        """Rows that this write changed in the file; all of its rows if it does not distinguish copied ones."""
+        """The rows that this write changed in the file; all rows if it does not distinguish copied ones."""
         return self.num_update_writes + self.num_inserts + self.num_deletes or self.num_writes
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """All files that the write made in this file group: the data file, and its change logs."""
+        """All files that the write created in this file group: the data file and its change logs."""
         return (*(() if self.path is None else (self.path,)), *(self.cdc_stats or ()))
 
 
@@ -136,8 +136,8 @@ class CommitMetadata:
 
 @dataclass(frozen=True, slots=True)
 class CommitTotals:
-    """The body of a completed write with its write stats in sum: a timeline of a hundred thousand files has as many
-    stats.
+    """The body of a completed write with its write stats summed up: a timeline of a hundred thousand files has that
+    many stats.
     """
 
     operation_type: str = OperationType.UNKNOWN
@@ -151,7 +151,7 @@ class CommitTotals:
 
     @classmethod
     def of(cls, body: CommitMetadata) -> CommitTotals:
-        """The totals of a body that was read in full."""
+        """Sum up the stats of a fully read body."""
         stats = body.stats()
         return cls(
             body.operation_type,
@@ -172,9 +172,9 @@ class CommitTotals:
 
 @dataclass(frozen=True, slots=True)
 class StagedIndexFile:
-    """Records of keys that one task wrote, for one file group of the record index: an HFile of `size_bytes` bytes at
-    `offset` of the temporary file `path` (relative to the table). `group`: its number among `of_groups`, as many as the
-    index had when the task ran.
+    """The records of one task's keys for one file group of the record index: an HFile of `size_bytes` bytes at `offset`
+    of the temporary file `path` (relative to the table). `group`: the file group's number among the `of_groups` that
+    the index had when the task ran.
     """
 
     group: int
@@ -189,10 +189,9 @@ class StagedIndexFile:
 class WriteStatus:
     """One file written by one task attempt.
 
-    `stat` goes into the commit. `updated` and `skipped` count rows of the batch that replaced a row, and rows that lost
-    against the stored row (event time), `combined` rows of the task that another of their key replaced before; `stat`
-    holds Hudi's counters. `warning`: a message for the caller about the
-    rows, "" for none.
+    `stat` goes into the commit and holds Hudi's counters. `updated` counts rows of the batch that replaced a row,
+    `skipped` rows that lost against the stored row (event time), and `combined` rows of the task that another row with
+    their key had already replaced. `warning`: a message for the caller about the rows, "" for none.
 
     For the indexes of the metadata table, None unless the spec asks for them: `column_stats`: a range for each indexed
     column of this file (formats/stored_ranges.py, `ranges_to_bytes`). `new_keys`: record keys (text) that are new in
@@ -211,7 +210,7 @@ class WriteStatus:
     combined: int = 0
 
 
-# The bodies of completed files, for all kinds of actions.
+# The bodies of completed files of all actions.
 Body: TypeAlias = CommitMetadata | CleanMetadata | RollbackMetadata | RestoreMetadata | SavepointMetadata | IndexPlan
 
 
@@ -221,7 +220,7 @@ class PartitionChange:
 
     `written`: name → size in bytes of each new or longer file: base files, log files, change logs; for a rollback the
     log files with its command blocks, and those whose blocks these roll back. `deleted`: names of deleted files.
-    `replaced_file_ids`: file groups that are no longer visible, whose files stay until cleaning.
+    `replaced_file_ids`: file groups that are no longer visible, whose files remain until cleaning.
     `is_partition_deleted`: it has no remaining files.
     """
 
@@ -252,7 +251,7 @@ class TableChange:
 
 
 def change_of(body: Body) -> TableChange:
-    """The changes of an action, from the body of its completed file."""
+    """Derive the changes of an action from the body of its completed file."""
     if isinstance(body, CommitMetadata):
         return _of_write(body)
     if isinstance(body, CleanMetadata):
@@ -278,7 +277,7 @@ def _of_write(body: CommitMetadata) -> TableChange:
 
 
 def _written(stats: Iterable[WriteStat]) -> Mapping[str, int]:
-    """Sizes in bytes by name; for a file with several stats the greatest size."""
+    """The sizes in bytes by name; of several stats of a file the greatest size counts."""
     sizes: dict[str, int] = {}
     for stat in stats:
         files = dict(stat.cdc_stats or {})
@@ -302,7 +301,7 @@ def _of_clean(body: CleanMetadata) -> TableChange:
 
 
 def _of_rollbacks(rollbacks: Iterable[RollbackMetadata]) -> TableChange:
-    """The changes of rollbacks in their order: a later one may delete files of an earlier one."""
+    """The changes of rollbacks, in their order: a later one may delete files of an earlier one."""
     written: dict[str, dict[str, int]] = {}
     deleted: dict[str, set[str]] = {}
     undone: list[str] = []
@@ -313,7 +312,7 @@ def _of_rollbacks(rollbacks: Iterable[RollbackMetadata]) -> TableChange:
             for name in map(_name, partition.success_delete_files):
                 sizes.pop(name, None)
                 names.add(name)
-            # No body has named the log files of a write that never completed; they stay, so they count from now on.
+            # No body has named the log files of a write that never completed; they remain, so they count from now on.
             sizes_by_path = {**partition.log_files_from_failed_commit, **partition.rollback_log_files}
             logs = {_name(log): size_bytes for log, size_bytes in sizes_by_path.items() if size_bytes}
             sizes.update(logs)

@@ -49,7 +49,7 @@ class BaseFile:
 
 @dataclass(frozen=True, slots=True)
 class CommittedBytes:
-    """The number of bytes that a completed write put into one file, from its write stat."""
+    """The number of bytes that a completed write wrote to one file, from its write stat."""
 
     instant_time: str
     size_bytes: int
@@ -94,7 +94,7 @@ class FileSlice:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all its files."""
+        """The number of bytes of all its files."""
         return size_of_parts((self.base_instant, self.base_file, self.log_files))
 
 
@@ -102,7 +102,7 @@ SliceParts: TypeAlias = tuple[str, BaseFile | None, tuple[LogFile, ...]]  # base
 
 
 def size_of_parts(parts: SliceParts) -> int:
-    """Bytes of all files of a slice."""
+    """The number of bytes of all files of a slice."""
     _, base, logs = parts
     base_bytes = 0 if base is None else base.size_bytes
     return base_bytes if not logs else base_bytes + sum(log.size_bytes for log in logs)
@@ -110,10 +110,10 @@ def size_of_parts(parts: SliceParts) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FileGroup:
-    """All slices of one file id, newest first. `files`: those slices, or the only file of a group that has no other.
+    """All slices of one file id, newest first. `files`: the slices, or the base file of a group with a single file.
 
-    Nearly every group of a large table is one base file, and Python's collector walks through all objects again and
-    again while a listing grows: so the slice of such a group is made when it is asked for.
+    Nearly every group of a large table is one base file, and Python's garbage collector visits all objects again and
+    again while a listing grows. So the slice of such a group is created on access.
     """
 
     files: BaseFile | tuple[FileSlice, ...]
@@ -128,7 +128,7 @@ class FileGroup:
 
     @property
     def parts(self) -> tuple[SliceParts, ...]:
-        """`slices` as plain tuples, for those who look at all files of a table."""
+        """`slices` as plain tuples, for callers that visit all files of a table."""
         if isinstance(self.files, BaseFile):
             return ((self.files.instant_time, self.files, ()),)
         return tuple((one.base_instant, one.base_file, one.log_files) for one in self.files)

@@ -64,7 +64,7 @@ INDEX_PIECES_FOLDER = f"{AUXILIARY_FOLDER}/pyhudi_index_pieces"
 EXPORTS_FOLDER = f"{AUXILIARY_FOLDER}/pyhudi_exports"  # up to which instant each format has the table
 TEMPORARY_FOLDER = ".hoodie/.temp"
 HEARTBEAT_FOLDER = ".hoodie/.heartbeat"
-# PyHudi's own: a new table that is built to replace this one, and the file that names it once it is complete.
+# PyHudi's own: the new table that will replace this one, and the file that names it once it is complete.
 REPLACEMENT_PREFIX = "replacement-"
 REPLACEMENT_PATH = f"{TEMPORARY_FOLDER}/replaced_by"
 INDEX_DEFINITIONS_PATH = ".hoodie/.index_defs/index.json"
@@ -74,7 +74,7 @@ _HASHING_FOLDER = ".hoodie/.bucket_index/consistent_hashing_metadata"
 PARTITION_BUCKETS_FOLDER = ".hoodie/.bucket_index/partition_bucket_index_meta/configs"  # rules of Hudi 1.1 and later
 
 PARTITION_METADATA_NAME = ".hoodie_partition_metadata"
-# In the order in which a reader looks for them.
+# In the order in which readers look for them.
 PARTITION_METADATA_NAMES = (
     PARTITION_METADATA_NAME,
     f"{PARTITION_METADATA_NAME}.parquet",
@@ -90,7 +90,7 @@ def data_path(partition_path: str, name: str) -> str:
 
 
 def partition_depth(partition_path: str) -> int:
-    """Levels between the table's folder and the partition's, for the partition metadata file."""
+    """The number of levels from the table's folder to the partition's, for the partition metadata file."""
     return partition_path.count("/") + 1 if partition_path else 0
 
 
@@ -105,7 +105,7 @@ def hashing_path(partition_path: str, instant_time: str) -> str:
 
 
 def new_file_id(prefix: str, number: int = 0) -> str:
-    """A file id: a uuid (or bucket prefix) and the number of files that one writer opened with it before."""
+    """A file id: a uuid (or bucket prefix) and the number of files that one writer has already opened with it."""
     return f"{prefix}-{number}"
 
 
@@ -129,7 +129,7 @@ class BaseFileName:
 
 
 def base_file_parts(name: str) -> tuple[str, str, str, str] | None:
-    """The parts of `BaseFileName.parse` as a tuple: listings have a hundred thousand names, and making an object for
+    """The parts of `BaseFileName.parse` as a tuple: listings have a hundred thousand names, and creating an object for
     each takes longer than parsing it.
     """
     if name.startswith("."):
@@ -145,13 +145,13 @@ def base_file_parts(name: str) -> tuple[str, str, str, str] | None:
     return file_id, write_token, instant_time, dot + extension
 
 
-SKELETON_TIME = "00000000000001"  # the instant time of base files that a bootstrap by metadata makes
+SKELETON_TIME = "00000000000001"  # the instant time of base files that a metadata-only bootstrap creates
 
 
 def may_be_skeleton(name: str) -> bool:
     """True for the name of a base file of the bootstrap's commit.
 
-    Its data columns lie in a source file, unless a mixed bootstrap of PyHudi has copied its rows.
+    Its data columns are in a source file, unless a mixed bootstrap of PyHudi has copied its rows.
     """
     if f"_{SKELETON_TIME}." not in name:
         return False
@@ -159,7 +159,7 @@ def may_be_skeleton(name: str) -> bool:
     return parts is not None and parts[2] == SKELETON_TIME
 
 
-_NAMES = 1 << 14  # log files in the cache of parsed names: queries of a table parse the same ones repeatedly
+_NAMES = 1 << 14  # log files in the cache of parsed names: queries of a table parse the same names repeatedly
 # Versions are Java's ints. Archive files have similar names, without an instant.
 _LOG_NAME = re.compile(r"\.([^._]+)_(\d*)\.(log|archive)\.(\d{1,10})(?:_(\d+-\d+-\d+)(\.cdc)?)?", re.ASCII)
 
@@ -196,7 +196,7 @@ def _parse_log_name(name: str) -> LogFileName | None:
 
 
 def file_id_of(name: str) -> str | None:
-    """The file group of a base file or a log file; None for other files."""
+    """The file id of a base file or a log file; None for other files."""
     base, log = base_file_parts(name), LogFileName.parse(name)
     return base[0] if base is not None else None if log is None else log.file_id
 
@@ -204,7 +204,7 @@ def file_id_of(name: str) -> str | None:
 def instant_of(name: str) -> str | None:
     """The instant time in the name of a base or log file, None when it is another kind of file.
 
-    Deletions for an instant use only this function: a time may be part of another one, or of a file id.
+    Deletions for an instant use only this function: a time may be part of another time, or of a file id.
     """
     parsed = BaseFileName.parse(name) or LogFileName.parse(name)
     return None if parsed is None else parsed.instant_time
@@ -287,7 +287,7 @@ def marker_folder(instant_time: str) -> str:
 
 @dataclass(frozen=True, slots=True, order=True)
 class MarkerName:
-    """A marker names a data file (path relative to the table) before it is made. `io_type`: CREATE, MERGE or APPEND."""
+    """A marker: it names a data file (relative to the table) before it is created. `io_type`: CREATE, MERGE, APPEND."""
 
     data_path: str
     io_type: str

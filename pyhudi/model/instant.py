@@ -26,7 +26,7 @@ INSTANT_TIME_DIGITS = 17  # yyyyMMddHHmmssSSS
 
 
 class State(IntEnum):
-    """States in their order; the highest one with a file is the instant's state."""
+    """States in their order; an instant has the highest state that has a file."""
 
     REQUESTED = 0
     INFLIGHT = 1
@@ -127,10 +127,10 @@ _BOOTSTRAPS = ("00000000000001", "00000000000002")
 
 
 def parse_instant_time(text: str, zone: tzinfo | None) -> datetime:
-    """The moment of an instant time of 14 or 17 digits (longer ones are cut); 14 digits mean `...999` ms. The fixed
-    times of bootstraps are before all others.
+    """Read an instant time of 14 or 17 digits (longer ones are truncated); 14 digits mean `...999` ms. The fixed times
+    of bootstraps precede all others.
 
-    Raises TableError when the text is not an instant time: it comes from a file name, and may be anything.
+    Raises TableError if the text is not an instant time: it comes from a file name, and may be anything.
     """
     if text in _BOOTSTRAPS:
         return datetime(1970, 1, 1, microsecond=int(text) * 1000, tzinfo=zone or timezone.utc)
@@ -152,7 +152,7 @@ def parse_instant_time(text: str, zone: tzinfo | None) -> datetime:
 
 
 def next_instant_time(time: str) -> str:
-    """The instant time one millisecond after `time`, by the digits alone: no zone, no clock.
+    """The instant time one millisecond after `time`, computed from its digits, without zone or clock.
 
     Raises TableError when `time` is not an instant time, or the last possible one.
     """

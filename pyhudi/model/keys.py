@@ -59,7 +59,7 @@ BASE_ROW = "_pyhudi_base_row"  # int64: the row of the file group's base file th
 # string: key and sequence number of the stored row that this one replaces, null = a new row. Used only if a key is in a
 # file group twice, so that it does not identify a row.
 STORED_ROW = "_pyhudi_stored_row"
-COMBINED = "_pyhudi_combined"  # int32: in one row of a task, how many rows its combining took out; else 0
+COMBINED = "_pyhudi_combined"  # int32: in one row of a task, the number of rows removed by combining; else 0
 CONTROL_COLUMNS = (ARRIVAL, IS_DELETE, LOCATION, SLOT, CHANGE, BASE_ROW, STORED_ROW, COMBINED)
 
 
@@ -95,7 +95,7 @@ KEY_GENERATOR_ALIASES: Mapping[str, str] = {
 
 
 def key_generator_type(name: str) -> str:
-    """The type for a spelling of a type or one of Hudi's classes; another name stays unchanged."""
+    """The type for a spelling of a type or one of Hudi's classes; any other name is returned unchanged."""
     if name in _TYPES_BY_CLASS:
         return _TYPES_BY_CLASS[name]
     upper = name.upper()

@@ -1,4 +1,4 @@
-"""Which version of a row wins: the merge modes, and the payload classes and strategy ids equivalent to them.
+"""The merge modes, which decide which version of a row wins, and the equivalent payload classes and strategy ids.
 
 Source: docs/formats/merging.md, "Modes and ids", "What properties say", "Mode of a table", "Payload classes".
 """
@@ -93,7 +93,7 @@ DEPRECATED_PAYLOADS: Mapping[str, tuple[str, Mapping[str, str]]] = {
 
 
 def payload_class_name(payload_class: str) -> str:
-    """A payload class's name in this file; classes that Hudi moved keep working under their old name."""
+    """The name of a payload class in this file; classes that Hudi moved also work under their old names."""
     return _MOVED.get(payload_class, payload_class)
 
 
@@ -108,7 +108,7 @@ def mode_of_payload_name(payload_class: str) -> str | None:
 
 
 def mode_of_strategy(strategy_id: str) -> str | None:
-    """The mode of a merge strategy's id, None for the id of payload classes and for ids of mergers."""
+    """The mode that a merge strategy's id stands for; None for the id of payload classes and for ids of mergers."""
     return _MODES_OF_STRATEGIES.get(strategy_id)
 
 
@@ -121,7 +121,7 @@ def infer_merge_mode(
     strategy_id: str | None,
     has_ordering: bool,
 ) -> str:
-    """The merge mode of a table from its properties (or a writer's options); None stands for absent.
+    """Infer the merge mode of a table from its properties (or a writer's options); None stands for absent ones.
 
     Below version 8 the payload class decides before the strategy id (0.x stores the event-time id with every payload),
     and a copy-on-write table stores neither: there 0.x overwrites with the latest row, ordering field or not. From 8 on
@@ -139,7 +139,7 @@ def infer_merge_mode(
         if not table_format.stores_merging and not is_merge_on_read:
             return COMMIT_TIME_ORDERING
         return EVENT_TIME_ORDERING if has_ordering else COMMIT_TIME_ORDERING
-    # Version 9 may still have an id from before its upgrade, next to the mode, which counts.
+    # Version 9 may still have an id from before its upgrade; the mode counts.
     if table_format.merges_by_stored_mode and mode is not None and payload_class is None:
         return mode
     payload_first = payload_class is not None and (not table_format.prefers_strategy_id or strategy_id is None)

@@ -1,4 +1,4 @@
-"""Properties of a new table with their checksum.
+"""The properties of a new table, with their checksum.
 
 `new_table_properties` gives the keys that Hudi's DataFrame writer stores, version by version. The checksum in
 `hoodie.properties` hashes the table's name only (`table_checksum`).
@@ -52,13 +52,13 @@ CHECKSUM_KEY = "hoodie.table.checksum"
 
 
 def table_checksum(properties: Mapping[str, str]) -> str:
-    """The correct checksum: CRC-32 of `<database>.<table>` in decimal; without database of `.<table>`."""
+    """The correct checksum: CRC-32 of `<database>.<table>` in decimal, or of `.<table>` without a database."""
     name = f"{properties.get('hoodie.database.name', '')}.{properties.get('hoodie.table.name', '')}"
     return str(zlib.crc32(name.encode("utf-8", "replace")))  # half a surrogate pair is "?", as in Java
 
 
 def has_valid_checksum(properties: Mapping[str, str]) -> bool:
-    """True when the checksum exists and is correct."""
+    """True if the checksum exists and is correct."""
     return properties.get(CHECKSUM_KEY) == table_checksum(properties)
 
 
@@ -186,7 +186,7 @@ def _stored_partition_fields(table: NewTable) -> tuple[str, ...]:
 
 
 def _partition_extractor(table: NewTable) -> str:
-    """Hive's class for reading partition values; Apache Hudi detects slash-separated dates by it."""
+    """Hive's class for reading partition values, by which Apache Hudi detects slash-separated dates."""
     if not table.partition_fields:
         return "NonPartitionedExtractor"
     if len(table.partition_fields) > 1:
@@ -212,7 +212,7 @@ def _key_generator(table: NewTable) -> dict[str, str]:
             for key, value in table.keygen_properties.items()
             if table_format.stores_field_types or not key.endswith(".timestamp.type")
         }
-    # Otherwise only the extractor class of version 9 with one partition field indicates it.
+    # Otherwise only the extractor class, in version 9 with one partition field, indicates it.
     if table.slash_dates and not (table_format.stores_partition_extractor and len(table.partition_fields) == 1):
         properties[_SLASH_DATES_KEY] = "true"
     if table.consistent_timestamps:
@@ -253,7 +253,7 @@ def _merging(table: NewTable) -> dict[str, str]:
 
 
 def merging_of_version_6_logs(payload: str | None, mode: str | None, strategy_id: str | None = None) -> dict[str, str]:
-    """What a merge-on-read table below version 8 stores of its merging. A copy-on-write table stores nothing."""
+    """The merge properties of a merge-on-read table below version 8. A copy-on-write table stores none."""
     if payload is None and mode == EVENT_TIME_ORDERING:
         payload = DEFAULT_PAYLOAD
     return {
@@ -264,7 +264,9 @@ def merging_of_version_6_logs(payload: str | None, mode: str | None, strategy_id
 
 
 def _merging_of_version_9(table: NewTable) -> dict[str, str]:
-    """Only the mode; a deprecated payload class becomes properties, another one stays with the mode CUSTOM."""
+    """The merge properties of version 9: the mode; a deprecated payload class becomes properties, any other payload
+    class is stored with the mode CUSTOM.
+    """
     payload = table.payload_class
     markers = _delete_markers(table)
     if payload is not None and payload_class_name(payload) in DEPRECATED_PAYLOADS:
@@ -292,7 +294,7 @@ def _merging_of_version_9(table: NewTable) -> dict[str, str]:
 
 
 def _delete_markers(table: NewTable) -> dict[str, str]:
-    """The texts that mark deletes; versions before 9 use those of each write."""
+    """The properties with the texts that mark deletes; before version 9 each write names them."""
     if table.delete_field is None or table.delete_marker is None:
         return {}
     prefix = "hoodie.record.merge.property.hoodie.payload.delete."

@@ -7,7 +7,7 @@ They contain, by action:
     clustering                     groups of file slices whose rows go to new file groups
     clean                          the files to delete, and the deleted ones
     indexing                       the partitions of the metadata table to build, and the built ones
-    savepoint, restore             the files that must stay; the instants to roll back, and the results
+    savepoint, restore             the files to keep; the instants to roll back, and the results
 
 Source: docs/formats/timeline.md, "Records", "Rollback", "Savepoint and restore"; docs/formats/table-services.md,
 "Compaction plan", "Clustering plan", "Cleaning plan".
@@ -54,7 +54,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class InstantInfo:
-    """An instant in the form of plans."""
+    """An instant as plans store it."""
 
     commit_time: str
     action: str
@@ -140,7 +140,7 @@ class CompactionPlan:
     preserve_meta_columns: bool = False
 
 
-NEW_GROUPS_MAX = 1_000_000  # of a group in a plan: the nodes of a hash ring, which has most; they share the memory
+NEW_GROUPS_MAX = 1_000_000  # in a group of a plan; a hash ring has the most, and its nodes share the memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ class ClusteringSlice:
 
     @property
     def base_instant(self) -> str:
-        """Base instant of the slice: that of its base file, or of its first log in a slice with only logs."""
+        """The base instant of the slice: that of its base file, or that of its first log if it has only logs."""
         if self.data_file_name is not None:
             base = BaseFileName.parse(self.data_file_name)
             return base.instant_time if base is not None else ""
@@ -204,9 +204,9 @@ KEEP_LATEST_COMMITS = "KEEP_LATEST_COMMITS"
 KEEP_LATEST_BY_HOURS = "KEEP_LATEST_BY_HOURS"
 KEEP_LATEST_FILE_VERSIONS = "KEEP_LATEST_FILE_VERSIONS"
 
-# Extra metadata: savepoints that a clean saw, with commas; and ours: for the policy by versions, the earliest readable
-# instant; the filter of a clean that covered only some partitions; the oldest replacecommit whose replaced files stayed
-# because a pending plan reads them.
+# Extra metadata: the savepoints that a clean found, with commas; and ours: for the policy by versions, the earliest
+# readable instant; the filter of a clean that covered only some partitions; the oldest replacecommit whose replaced
+# files were kept because a pending plan reads them.
 SAVEPOINTED = "savepointed_timestamps"
 READABLE_SINCE = "pyhudi.readable_since"
 PARTITION_FILTER = "pyhudi.partition_filter"
@@ -215,7 +215,7 @@ REPLACED_NEEDED = "pyhudi.replaced_needed"
 
 @dataclass(frozen=True, slots=True)
 class RetainedInstant:
-    """The oldest instant whose files a clean keeps, in the form of plans."""
+    """The oldest instant whose files a clean keeps, as plans store it."""
 
     requested_time: str
     action: str
@@ -286,7 +286,7 @@ class IndexPlan:
 
 @dataclass(frozen=True, slots=True)
 class SavepointMetadata:
-    """Body of `<T>.savepoint`. `files`: partition path → names of the files that must stay."""
+    """Body of `<T>.savepoint`. `files`: partition path → names of the files to keep."""
 
     savepointed_by: str
     savepointed_at_ms: int
@@ -296,7 +296,7 @@ class SavepointMetadata:
 
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
-    """Body of `<R>.restore.requested`: the instants to roll back, in this order, to get to the instant `restore_to`."""
+    """Body of `<R>.restore.requested`: the instants to roll back, in order, to get back to the instant `restore_to`."""
 
     instants: tuple[InstantInfo, ...]
     restore_to: str | None

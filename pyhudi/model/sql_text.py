@@ -1,7 +1,7 @@
-"""SQL text in Spark's words, read by sqlglot: the tokens of any text, the trees of conditions and queries.
+"""Spark SQL text, read by sqlglot: the tokens of any text, the trees of conditions and queries.
 
-Double quotes are text, backticks are names; escapes and doubled quotes are Spark's. The first text imports sqlglot,
-which takes a tenth of a second. Reads and writes without SQL never import it.
+Double quotes enclose texts, backticks enclose names; escapes and doubled quotes are Spark's. The first text imports
+sqlglot, which takes a tenth of a second. Reads and writes without SQL never import it.
 
 Source: Spark's SQL reference, "Literals", "Identifiers", "Comments".
 """
@@ -44,7 +44,7 @@ class MisreadSql(ConfigError):
 
 _ESCAPES = ["\\", "'", '"']  # a doubled quote is a quote
 _OCTAL = (8, 3, 3, 0xFF)
-_UNKNOWN = "\1"  # in no word
+_UNKNOWN = "\1"  # occurs in no word
 
 
 # Parsers and generators have no subclasses here: sqlglot's compiled build (`sqlglot[c]`) refuses them.
@@ -52,7 +52,7 @@ _UNKNOWN = "\1"  # in no word
 
 @cache
 def _dialect() -> Dialect:
-    """Spark's dialect without keywords: a word is a word."""
+    """Spark's dialect without keywords: every word is a plain word."""
     from sqlglot.dialects.spark import Spark
 
     class PyHudiSpark(Spark):
@@ -67,7 +67,7 @@ def _dialect() -> Dialect:
 
 @cache
 def _query_dialect() -> Dialect:
-    """Spark's dialect with all of its keywords and functions."""
+    """Spark's dialect with all its keywords and functions."""
     from sqlglot.dialects.spark import Spark
 
     class PyHudiSparkQueries(Spark):
@@ -110,7 +110,7 @@ def _misread(text: str, error: Exception | None) -> MisreadSql:
 
 
 def _with_numbers(tokens: list[Token]) -> list[Token]:
-    """The tokens, with `12L`, `1.5BD` and `.5` as numbers, as in Spark."""
+    """Turn `12L`, `1.5BD` and `.5` into number tokens, as in Spark."""
     from sqlglot.tokens import Token, TokenType
 
     merged: list[Token] = []
@@ -126,7 +126,7 @@ def _with_numbers(tokens: list[Token]) -> list[Token]:
 
 
 def _is_point_of(read: Sequence[Token], number: Token) -> bool:
-    """Is the last token the leading point of a number, not one after a name?"""
+    """True if the last token is the leading point of a number, not a point after a name."""
     point = read[-1]
     if point.text != "." or point.end + 1 != number.start or not is_number(f".{number.text}"):
         return False
@@ -134,13 +134,13 @@ def _is_point_of(read: Sequence[Token], number: Token) -> bool:
 
 
 def is_number(text: str) -> bool:
-    """Is a word a number, with or without one of Spark's suffixes?"""
+    """True if a word is a number, with or without one of Spark's suffixes."""
     return _NUMBER.fullmatch(text) is not None
 
 
 def condition_of(tokens: Sequence[Token], text: str) -> exp.Expr:
-    """The tree of a condition or an expression. Its keywords have the token types of keywords. Functions keep their
-    names: all of them are `exp.Anonymous`.
+    """Parse a condition or an expression. Its keywords have the token types of keywords. Functions keep their names:
+    all of them are `exp.Anonymous`.
 
     Raises: MisreadSql for any other text.
     """
@@ -156,7 +156,7 @@ def condition_of(tokens: Sequence[Token], text: str) -> exp.Expr:
 
 
 def _unknown_words(tokens: Sequence[Token]) -> list[Token]:
-    """The tokens, with a prefix before each word that sqlglot could know as a function."""
+    """Put a prefix before each word that sqlglot could know as a function."""
     from sqlglot.dialects.spark import Spark
     from sqlglot.tokens import Token, TokenType
 
@@ -170,7 +170,7 @@ def _unknown_words(tokens: Sequence[Token]) -> list[Token]:
     return words
 
 
-# Words before a bracket that are grammar, or calls with words between their arguments.
+# Words before a bracket that are keywords, or functions with keywords between their arguments.
 _GRAMMAR = frozenset(
     [
         "ALL",
@@ -250,7 +250,7 @@ _OPERATORS = ("=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>", "+", "-", "*",
 
 
 def query_of(text: str, *, calls_by_name: bool = False) -> exp.Expr | None:
-    """The tree of a query in Spark's SQL; None for a text outside Spark's grammar.
+    """Parse a query in Spark SQL; None for a text outside Spark's grammar.
 
     Args:   calls_by_name: functions keep their names: all of them are `exp.Anonymous` (`call_name`).
     Raises: MisreadSql for an unclosed quotation.
@@ -283,12 +283,12 @@ def query_of(text: str, *, calls_by_name: bool = False) -> exp.Expr | None:
 
 
 def call_name(node: exp.Anonymous) -> str:
-    """The name of a function as its call has it, in small letters."""
+    """The name of a called function, in lower case."""
     return node.name.removeprefix(_UNKNOWN).lower()
 
 
 def _unknown_calls(tokens: Sequence[Token]) -> list[Token] | None:
-    """The tokens, with a prefix before the name of each call; None for what Spark's grammar has not."""
+    """Put a prefix before the name of each call; None for a text outside Spark's grammar."""
     from sqlglot.tokens import Token, TokenType
 
     words = list(tokens)
@@ -333,7 +333,7 @@ def _is_call(word: str, before: Token | None, inside: Token | None) -> bool:
 
 
 def _has_operator_behind(tokens: Sequence[Token], place: int) -> bool:
-    """Is an operator behind IS NULL and others? Spark wants brackets there."""
+    """True if an operator follows IS NULL and the like, which need brackets in Spark."""
     rest = [token.text.upper() for token in tokens[place + 1 : place + 4]]
     if rest[:1] == ["NOT"]:
         rest = rest[1:]
@@ -341,7 +341,7 @@ def _has_operator_behind(tokens: Sequence[Token], place: int) -> bool:
 
 
 def _with_strict_casts(tree: exp.Expr) -> exp.Expr:
-    """The tree where a failing CAST is an error, as in Spark's ANSI mode. sqlglot's Spark has NULL for it."""
+    """Make a failing CAST an error, as in Spark's ANSI mode; in sqlglot's Spark dialect it is NULL."""
     from sqlglot import exp
 
     for node in list(tree.find_all(exp.TryCast)):
@@ -351,7 +351,7 @@ def _with_strict_casts(tree: exp.Expr) -> exp.Expr:
 
 
 def _parsed(parse: Callable[[], list[exp.Expr | None]], tokens: Sequence[Token], text: str) -> exp.Expr:
-    """The tree that sqlglot parses from tokens, with a sufficiently deep stack.
+    """Parse tokens with sqlglot, with a sufficiently deep stack.
 
     Raises: MisreadSql with the position of the unexpected token.
     """
@@ -372,7 +372,7 @@ def _parsed(parse: Callable[[], list[exp.Expr | None]], tokens: Sequence[Token],
 
 
 def with_deep_stack(call: Callable[[], T]) -> T:
-    """The result of a call. When Python's stack is too small, a thread with a larger one runs it again."""
+    """Run a call and return its result. If Python's stack is too small, a thread with a larger one runs it again."""
     try:
         return call()
     except RecursionError:

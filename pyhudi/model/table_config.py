@@ -80,7 +80,7 @@ class TableConfig(Result):
 
     @property
     def description(self) -> str:
-        """Type, version, keys and partition columns, in a line."""
+        """The type, version, keys and partition columns, in one line."""
         keys = ", ".join(self.record_key_fields) or "generated keys"
         partitioning = f", partitioned by {', '.join(self.partition_fields)}" if self.partition_fields else ""
         return f"{self.table_type}, version {self.table_version}, key {keys}{partitioning}"
@@ -113,12 +113,12 @@ class TableConfig(Result):
 
     @property
     def format(self) -> TableFormat:
-        """What the version means."""
+        """The format of the table's version."""
         return TableFormat(self.table_version)
 
     @property
     def layout(self) -> TimelineLayout:
-        """What the timeline layout means."""
+        """The properties of the timeline layout."""
         return TimelineLayout(self.layout_version)
 
     @property
@@ -157,13 +157,13 @@ class TableConfig(Result):
 
     @property
     def cdc_enabled(self) -> bool:
-        """Are changes of rows logged?"""
+        """True if changes of rows are logged."""
         return self._flag(CDC_ENABLED, False)
 
     @property
     def logging_mode(self) -> str:
-        """The content of change logs: OP_KEY_ONLY, DATA_BEFORE or DATA_BEFORE_AFTER. Raises ConfigError for another
-        word.
+        """The content of change logs: OP_KEY_ONLY, DATA_BEFORE or DATA_BEFORE_AFTER. Raises ConfigError for any other
+        value.
         """
         text = self.properties.get(LOGGING_MODE) or DATA_BEFORE_AFTER
         mode = logging_mode(text)
@@ -232,7 +232,7 @@ class TableConfig(Result):
 
     @property
     def buckets(self) -> TableBuckets | None:
-        """The table's buckets; None if the properties don't define them. Tables of Hudi never do."""
+        """The table's buckets; None if the properties don't define them, as in tables made by Hudi."""
         return TableBuckets.of(self.properties)
 
     # Merging
@@ -256,7 +256,7 @@ class TableConfig(Result):
 
     @property
     def record_merge_mode(self) -> str:
-        """COMMIT_TIME_ORDERING, EVENT_TIME_ORDERING or CUSTOM; inferred where it is not stored."""
+        """COMMIT_TIME_ORDERING, EVENT_TIME_ORDERING or CUSTOM; inferred if it is not stored."""
         return infer_merge_mode(
             table_version=self.table_version,
             is_merge_on_read=self.is_merge_on_read,
@@ -280,13 +280,13 @@ class TableConfig(Result):
 
     @property
     def metadata_to_build(self) -> tuple[str, ...]:
-        """Partitions of a metadata table that was removed to be built anew, until that is done."""
+        """The partitions of a removed metadata table that have to be rebuilt."""
         return _names(self.properties.get(METADATA_TO_BUILD))
 
     # Support in this release
 
     def check_readable(self) -> TableConfig:
-        """The config itself. Raises UnsupportedTable when this release must not read such a table."""
+        """Return the config itself. Raises UnsupportedTable if this release must not read such a table."""
         self._check_version(READABLE_VERSIONS, "reads")
         format_name = self.properties.get("hoodie.table.format") or "native"
         if format_name != "native":
@@ -304,7 +304,7 @@ class TableConfig(Result):
         return self
 
     def check_writable(self) -> TableConfig:
-        """The config itself. Raises UnsupportedTable when this release must not write to such a table."""
+        """Return the config itself. Raises UnsupportedTable if this release must not write to such a table."""
         self._check_version(WRITABLE_VERSIONS, "writes")
         return self.check_readable()
 

@@ -15,15 +15,15 @@ from pyhudi.result import Result
 
 __all__ = ["Timeline"]
 
-_INSTANTS_SHOWN = 100  # shown in a notebook
+_INSTANTS_SHOWN = 100  # in a notebook
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Timeline(Result):
     """Instants in the order of their requested times, one per (requested time, kind of action), in their highest state.
 
-    `active_since`: requested time of the oldest write instant that is not archived, None without one. Data of older
-    instants was archived, hence committed. Cuts of a timeline keep it.
+    `active_since`: requested time of the oldest write instant that is not archived, None without one. Older instants
+    were archived, hence committed. Parts of a timeline keep it.
     """
 
     instants: tuple[Instant, ...] = ()
@@ -84,7 +84,7 @@ class Timeline(Result):
         return self._where(lambda instant: instant.requested_time > requested_time)
 
     def find(self, requested_time: str, action: ActionKind | None = None) -> Instant | None:
-        """The instant of a requested time; of several (a commit and its savepoint) the write, without an `action`."""
+        """The instant of a requested time. Of several (as with a savepoint) the write, unless `action` is given."""
         instants = [
             instant
             for instant in self.instants
@@ -98,19 +98,19 @@ class Timeline(Result):
         return next((i for i in reversed(self.instants) if i.is_completed and i.action.is_commit), None)
 
     def is_visible(self, instant_time: str) -> bool:
-        """True when data files with `instant_time` are committed (as far as this timeline reaches)."""
+        """True if data files with `instant_time` are committed (as far as this timeline reaches)."""
         if instant_time in self._commit_times:
             return True
         return self.active_since is not None and instant_time < self.active_since
 
     @property
     def first_time(self) -> str | None:
-        """Smallest requested time, None when there are no instants."""
+        """The smallest requested time, None without instants."""
         return self.instants[0].requested_time if self.instants else None
 
     @property
     def latest_time(self) -> str | None:
-        """Greatest requested or completion time: a new instant must be later than this."""
+        """The greatest requested or completion time; a new instant must be later."""
         times = [time for i in self.instants for time in (i.requested_time, i.completion_time) if time is not None]
         return max(times, default=None)
 
@@ -123,14 +123,14 @@ def _order(instant: Instant) -> tuple[str, str, State]:
 
 
 def _first_write(instants: Sequence[Instant]) -> str | None:
-    """The oldest write that is not savepointed: archiving skips savepointed commits.
+    """The oldest write that is not savepointed, as archiving skips savepointed commits.
 
     Pending writes count: archiving never passes one, so all writes older than a pending one were archived, and the
     files of the pending write stay invisible.
     """
     writes = [i for i in instants if i.action.is_write]
     saved = {i.requested_time for i in instants if i.action is ActionKind.SAVEPOINT}
-    # With only savepointed commits left, all writes older than the newest of them were archived.
+    # If only savepointed commits remain, all writes older than the newest of them were archived.
     return next(
         (i.requested_time for i in writes if i.requested_time not in saved),
         writes[-1].requested_time if writes else None,

@@ -1,7 +1,7 @@
-"""Options: Hudi's keys as text, judged once in `resolve`, typed once in `WriteOptions.parse` and `ReadOptions.parse`.
+"""Options: Hudi's keys as text, checked once in `resolve`, typed once in `WriteOptions.parse` and `ReadOptions.parse`.
 
-No code below these uses text keys. Each option is declared in one place, mostly a field of its topic's class
-(`declare.py` says how); docs/options.md is printed from there: `python -m pyhudi.model.options`.
+No code behind these uses text keys. Each option is declared in one place, usually a field of its topic's class
+(`declare.py` explains how); docs/options.md is generated from there: `python -m pyhudi.model.options`.
 """
 
 from pyhudi.model.options.calls import ReadOptions, WriteOptions

@@ -17,48 +17,48 @@ _HEAD = """# Options
 Most tables need a few of these. Options are Hudi's keys everywhere; in Python some are arguments of calls, too:
 
 """
-# What most users set, in the order in which they meet it, by its name: why, and what to give.
+# The options that most users set, by name, in the order in which they need them: the purpose of each.
 _FIRST = {
     "record_key": "The columns that identify a row: an upsert replaces the row with its key.",
     "partition_by": "The columns whose values make the folders, such as a day or a region.",
-    "ordering": "The column that says which of two rows is newer, such as `updated_at`.",
-    "table_type": "`MERGE_ON_READ` for small and frequent changes; reads merge them.",
+    "ordering": "The column that tells which of two rows is newer, such as `updated_at`.",
+    "table_type": "`MERGE_ON_READ` for small and frequent changes, which reads then merge.",
     "operation": "`insert` or `bulk_insert` for new keys, `delete` for keys to delete.",
-    "duplicates": "`drop` or `fail` for inserts of keys that the table may have.",
-    "schema_mode": "`strict` refuses new columns, `overwrite` takes the columns of the data.",
+    "duplicates": "`drop` or `fail` for inserts of keys that the table may already have.",
+    "schema_mode": "`strict` refuses new columns, `overwrite` replaces the columns by those of the data.",
     "index": "`GLOBAL_RECORD_LEVEL_INDEX` or `BUCKET` for upserts into many files.",
-    "commits_retained": "How many commits time travel goes back.",
-    "max_file_size_bytes": "The size of full files.",
-    "conflict_retries": "How often a write that lost against another one runs again; 20 without a concurrency mode.",
-    "lock": "The lock of many writers, where the default for the store doesn't do.",
+    "commits_retained": "The number of commits that time travel can go back.",
+    "max_file_size_bytes": "The size at which a file is full.",
+    "conflict_retries": "How often a write that lost a conflict is retried; 20 without a concurrency mode.",
+    "lock": "The lock of many writers, if the default for the store isn't suitable.",
 }
 _RULES = """
 ## Rules
 
-Options are Hudi's own keys. Older spellings work and mean the same; giving two spellings that disagree is an error.
-What the call gives wins over what the session gives (`spark.hoodie.…`, for every table), and that over the defaults.
-What a table *is* (keys, partitioning, type, version, formats, merge mode) is stored in the table: an option of the call
-that says otherwise is an error, a session-wide one is passed over. Options of your own key generator go under
+Options are Hudi's own keys. Older spellings work and mean the same; two spellings with different values are an error.
+An option of the call wins over one of the session (`spark.hoodie.…`, for every table), which wins over the default. The
+properties of a table (keys, partitioning, type, version, formats, merge mode) are stored in the table: a different
+option of the call is an error, a different session-wide option is ignored. Options of your own key generator begin with
 `hoodie.keygen.user.`.
 
-An unknown key is an error in a call of Python (`options=`), and a warning where Spark or a session gives it
+An unknown key is an error in a Python call (`options=`), and a warning if it comes from Spark or a session
 (`df.write.options`, `SET`, `spark.hoodie.…`). Both name the nearest known key.
 
 In Python the options that nearly every table needs are arguments: `write_hudi(path, data, record_key="id",
-partition_by="day")`, `table.clean(commits_retained=5)`. All others are in `options`: `table.upsert(rows,
-options={"hoodie.parquet.compression.codec": "zstd"})`. A wrong name is an error that says the right one.
+partition_by="day")`, `table.clean(commits_retained=5)`. All others go into `options`: `table.upsert(rows,
+options={"hoodie.parquet.compression.codec": "zstd"})`. The error for a wrong name says the right one.
 """
 _REST = """
 ## Known, without effect
 
-These change speed or housekeeping in Apache Hudi, never what a table holds. A warning names each that is given, except
-where the value (in brackets) says what PyHudi does anyway.
+These change speed or housekeeping in Apache Hudi, never the contents of a table. Setting one causes a warning, unless
+the value (in brackets) is what PyHudi does anyway.
 """
 _REFUSED = """
 ## Known, refused
 
-These would change what a table holds or promises, and this release does not do it. Giving one is an error before
-anything is written, except where the value (in brackets) says what PyHudi does anyway.
+These would change the contents or guarantees of a table in ways that this release does not support. Setting one is an
+error before anything is written, unless the value (in brackets) is what PyHudi does anyway.
 """
 
 
@@ -81,7 +81,7 @@ def _first_table(honoured: Iterable[OptionSpec]) -> Iterable[str]:
 
 
 def _anchor(heading: str) -> str:
-    """The part of an address that leads to a heading."""
+    """The anchor of a heading in a link."""
     return heading.lower().replace("'", "").replace(" ", "-")
 
 

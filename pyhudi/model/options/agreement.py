@@ -1,4 +1,4 @@
-"""Options checked against the table: the table's settings win; the error for a different call has both values.
+"""The check of options against the table: the table's settings win, and a contradicting call is an error.
 
 Source: docs/formats/keys.md, "Which generator"; docs/formats/merging.md, "Mode of a table".
 """
@@ -45,7 +45,7 @@ _MERGE_KEYS = (MERGE_MODE, PAYLOAD_CLASS, STRATEGY_ID)
 
 
 def keep_to_table(options: Mapping[str, str], explicit: frozenset[str], table: TableConfig) -> dict[str, str]:
-    """The options with the table's settings in place.
+    """Replace options by the table's settings; return the result.
 
     Args:    options: canonical key → text. explicit: the keys that the call set; the others are session-wide.
     Raises:  ConfigError naming the option, the call's value and the table's.
@@ -69,11 +69,11 @@ def keep_to_table(options: Mapping[str, str], explicit: frozenset[str], table: T
     for key in (KEYGEN_CLASS, KEYGEN_TYPE):
         if key not in explicit:
             result.pop(key, None)
-    # A call may name its generator in any of Hudi's ways; keygen compares it with the table's. A class other than
-    # Hudi's comes only from the call: a table's properties must not make its writers import code.
-    stored = table.key_generator
-    if stored in KEY_GENERATOR_CLASSES and not any(key in explicit for key in (KEYGEN_CLASS, KEYGEN_TYPE)):
-        result[KEYGEN_TYPE] = str(stored)
+    # A call may name its generator in any of Hudi's ways; keygen compares it with the table's. Only the call may name a
+    # class other than Hudi's: a table's properties must not make its writers import code.
+    generator = table.key_generator
+    if generator in KEY_GENERATOR_CLASSES and not any(key in explicit for key in (KEYGEN_CLASS, KEYGEN_TYPE)):
+        result[KEYGEN_TYPE] = str(generator)
     for key, text in table.keygen_properties.items():
         spec = find_spec(key)
         result.setdefault(spec.key if spec else key, text)
@@ -81,7 +81,7 @@ def keep_to_table(options: Mapping[str, str], explicit: frozenset[str], table: T
 
 
 def _facts(table: TableConfig) -> dict[str, str]:
-    """Canonical key → the table's setting as text. Without ordering fields, those of the call may combine its rows."""
+    """Canonical key → the table's setting as text. If it has no ordering fields, those of the call may combine rows."""
     types = table.partition_field_types
     typed = [f"{name}:{kind}" if kind else name for name, kind in zip(table.partition_fields, types, strict=False)]
     facts = {
@@ -110,38 +110,38 @@ def _facts(table: TableConfig) -> dict[str, str]:
 
 
 def _buckets(options: Mapping[str, str], explicit: frozenset[str], table: TableConfig) -> dict[str, str]:
-    """The index options of a table whose file groups are buckets. Only a write that replaces all of them may differ;
-    rings begin with a write's number of buckets.
+    """The index options of a table whose file groups are buckets. Only a write that replaces all of them may differ. A
+    write's number of buckets is the initial number of new rings.
     """
-    stored, chosen = (
+    buckets, chosen = (
         TableBuckets.of(table.properties),
         {key: options[key] for key in BUCKET_KEYS if key in options and key in explicit},
     )
-    if stored is None or (chosen and options.get(OPERATION, "").lower() == "insert_overwrite_table"):
+    if buckets is None or (chosen and options.get(OPERATION, "").lower() == "insert_overwrite_table"):
         return {}
-    facts = stored.properties()
+    facts = buckets.properties()
     engine = engine_of_index(chosen.get(INDEX_TYPE, "BUCKET"))
-    wrong = [INDEX_TYPE] if engine is None or engine not in ("", stored.engine) else []
-    if chosen.get(ENGINE, stored.engine).upper() != stored.engine:
+    wrong = [INDEX_TYPE] if engine is None or engine not in ("", buckets.engine) else []
+    if chosen.get(ENGINE, buckets.engine).upper() != buckets.engine:
         wrong.append(ENGINE)
-    if stored.is_consistent:
+    if buckets.is_consistent:
         facts |= {key: text for key, text in chosen.items() if key == NUMBER}
     elif chosen.get(NUMBER, facts[NUMBER]) != facts[NUMBER]:
         wrong.append(NUMBER)
-    fields = ",".join(stored.hash_fields or table.record_key_fields)
+    fields = ",".join(buckets.hash_fields or table.record_key_fields)
     if chosen.get(HASH_FIELDS, fields) not in (fields, ""):
         wrong.append(HASH_FIELDS)
     if wrong:
         raise ConfigError(
             f"{wrong[0]}={chosen[wrong[0]]}, but the file groups of the table {table.table_name!r} are buckets: "
-            f"{', '.join(f'{key}={text}' for key, text in stored.properties().items())}. Rows would be stored twice. "
-            f"Leave the option out, or write the table anew by insert_overwrite_table."
+            f"{', '.join(f'{key}={text}' for key, text in buckets.properties().items())}. Rows would be stored twice. "
+            f"Leave the option out, or rewrite the table by insert_overwrite_table."
         )
     return facts
 
 
 def _brings_its_own(key: str, table: TableConfig) -> bool:
-    """Does the table's payload class order by fixed columns? Then the call's ordering field is only recorded."""
+    """True if the table's payload class orders by fixed columns, so that the call's ordering field is only recorded."""
     payload = table.properties.get(_LEGACY_PAYLOAD, "")
     return key == ORDERING_FIELDS and ".debezium." in payload
 
@@ -153,7 +153,7 @@ def _agree(key: str, text: str, fact: str) -> bool:
 
 
 def _says_more(text: str | None, fact: str) -> bool:
-    """Does the call only add the types of a CUSTOM key generator's partition fields, which version 6 does not store?"""
+    """True if the call only adds types of a CUSTOM key generator's partition fields, which version 6 does not store."""
     return text is not None and ":" in text and ":" not in fact and _bare(text) == _bare(fact)
 
 
@@ -162,7 +162,7 @@ def _bare(fields: str) -> list[str]:
 
 
 def _says_its_mode_each_time(table: TableConfig) -> bool:
-    """Does each write's payload class decide? Hudi 0.x stores no merge mode in copy-on-write tables."""
+    """True if each write's payload class decides: Hudi 0.x stores no merge mode in copy-on-write tables."""
     return not table.format.stores_merging and table.payload_class is None and table.merge_strategy_id is None
 
 
@@ -198,7 +198,7 @@ def _stored_merging(table: TableConfig) -> dict[str, str | None]:
 
 
 def _same_merger(merger: str, stored: str | None) -> bool:
-    """Does a class or id mean the stored one? Those that stand for a mode are compared by the mode, elsewhere."""
+    """True if a payload class or strategy id is equivalent to the stored one. Merge modes are compared elsewhere."""
     name = merger.rpartition(".")[2]
     if stored is None or mode_of_payload_name(stored) is not None:
         return mode_of_payload_name(merger) is not None or mode_of_strategy(merger.lower()) is not None

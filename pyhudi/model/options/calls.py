@@ -1,8 +1,8 @@
-"""WriteOptions and ReadOptions: the typed options of one call; for a write, checked against its table.
+"""WriteOptions and ReadOptions: the typed options of one call. Those of a write are checked against its table.
 
 The table's own settings (keys, partitioning, type, version, formats, merge mode) win: for an existing table those
-fields come from its config. A different option of the call is an error with both values; a session-wide one is ignored,
-because it was not set for this table.
+fields come from its config. A different option of the call is an error with both values. A session-wide option is
+ignored, because it was not set for this table.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class WriteOptions(
     LivenessOptions,
     OwnOptions,
 ):
-    """Options of a write: those of its bases, and by topic those of table services and the lock.
+    """The options of a write: those of its bases and, by topic, those of table services and the lock.
 
     Build it with `parse`; docs/options.md describes the options. `explicit`: the canonical keys that the call set.
     """
@@ -128,7 +128,7 @@ class WriteOptions(
                 f"{SCHEMA_HISTORY.key}=true: this release makes no schema history. A table that has one is "
                 "written without the option; leave it out. Nothing was written."
             )
-        # A topic of several options with rules between them is made by its own function and inserted as a whole.
+        # A topic whose options have rules between them is parsed by its own function and inserted as a whole.
         return replace(
             parse(cls, values),
             **vars(key_options(values)),
@@ -145,7 +145,7 @@ class WriteOptions(
 
 @dataclass(frozen=True)  # no slots: it has several bases
 class ReadOptions(QueryOptions, MergerOptions):
-    """Options of a read: those of its bases, its memory limit, and its reaction to damaged log files."""
+    """The options of a read: those of its bases, its memory limit, and its reaction to damaged log files."""
 
     memory: MemoryOptions = part(MemoryOptions)
     damage: DamageOptions = part(DamageOptions)

@@ -1,7 +1,7 @@
 """The catalogue: every key that PyHudi knows, and `resolve`, the only place where text keys are checked.
 
 It has Hudi's documented keys with their older spellings, and ours (`hoodie.pyhudi.*`). Honoured options come from the
-classes that declare them, the others from a data file (`not_honoured.py`). docs/options.md is printed from here
+classes that declare them, the others from a data file (`not_honoured.py`). docs/options.md is generated from here
 (`python -m pyhudi.model.options`), in this order.
 """
 
@@ -89,7 +89,7 @@ OPTIONS: tuple[OptionSpec, ...] = (
     *topic("Reading", QueryOptions, SCHEMA_HISTORY),
     *topic("Streams", StreamOptions, SourceOptions),
 )
-# Names of options in Python: those of ARGUMENTS are in signatures, the others in errors that say the key.
+# Python names of options: those in ARGUMENTS are in signatures, the others only in errors that name the key.
 KEYWORDS: Mapping[str, str] = MappingProxyType(
     {spec.keyword: spec.key for spec in sorted(OPTIONS, key=lambda spec: spec.keyword or "") if spec.keyword}
 )
@@ -107,7 +107,7 @@ _BY_KEY = Catalogue(_HONOURED)
 
 _PYTHON_NAMES = {**KEYWORDS, **{name: key_of(QueryOptions, name) for name in ("as_of", "query_type")}}
 
-# Below these prefixes a key without a row belongs to the user (a user's class reads it) and is passed on.
+# An unknown key with one of these prefixes belongs to the user (a user's class reads it) and is passed on.
 _USER_PREFIXES = ("hoodie.keygen.user.",)
 
 # Options that may name a user's class which declares its own options.
@@ -115,7 +115,7 @@ _OWN_CLASSES = tuple(_BY_KEY[key] for key in (LOCK_PROVIDER, INDEX_TYPE))
 
 
 def find_spec(key: str) -> OptionSpec | None:
-    """The row of a key or of an older spelling; None for an unknown key."""
+    """The row of a key or an older spelling; None for an unknown key."""
     return _BY_KEY.get(key)
 
 
@@ -134,19 +134,19 @@ def resolve(
     session: Mapping[str, object] | None = None,
     scope: OptionScope = OptionScope.WRITE,
 ) -> dict[str, str]:
-    """The `hoodie.*` keys (and `as.of.instant`) of a call in canonical spelling, with checked values.
+    """Check the options of a call: return its `hoodie.*` keys (and `as.of.instant`) in canonical spelling, with values.
 
     Args:    options: the caller's, in any spelling; None values and foreign keys (`path`, ...) are left out. session:
                  session-wide options without the prefix `spark.`; the call's options win.
-             scope: whether it is a read or a write; keys of the other scope are left out silently.
+             scope: read or write; keys of the other scope are left out silently.
     Returns: key → text, in no particular order.
     Raises:  ConfigError for values that can't be read, for two spellings that disagree, and for options that this
              release refuses. Warns (HudiOptionWarning) about unknown keys, naming the nearest known one, and once a
              process about options without effect.
     """
-    classes = _own_classes({**(session or {}), **options})
+    classes = _classes_of_user({**(session or {}), **options})
     rows = _rows(classes) if scope is OptionScope.WRITE else _BY_KEY
-    # A read imports no user's class: a key unknown there may well be an option of such a class.
+    # A read imports no user's class, so an unknown key may be an option of such a class.
     warns = scope is OptionScope.WRITE or not classes
     merged = {**_normalised(session or {}, scope, rows, warns), **_normalised(options, scope, rows, warns)}
     quiet: dict[str, list[str]] = {}
@@ -182,16 +182,16 @@ def _rows(classes: Iterable[tuple[OptionSpec, str]]) -> Mapping[str, OptionSpec]
     return {**_BY_KEY, **declared} if declared else _BY_KEY
 
 
-def _own_classes(options: Mapping[str, object]) -> list[tuple[OptionSpec, str]]:
+def _classes_of_user(options: Mapping[str, object]) -> list[tuple[OptionSpec, str]]:
     """The named user's classes, each with the option that names it."""
-    named = ((spec, text_of(options.get(key)).strip()) for spec in _OWN_CLASSES for key in (spec.key, *spec.aliases))
-    return [(spec, name) for spec, name in named if is_own_class(name)]
+    classes = ((spec, text_of(options.get(key)).strip()) for spec in _OWN_CLASSES for key in (spec.key, *spec.aliases))
+    return [(spec, name) for spec, name in classes if is_own_class(name)]
 
 
 def _normalised(
     options: Mapping[str, object], scope: OptionScope, rows: Mapping[str, OptionSpec], warns_unknown: bool
 ) -> dict[str, str]:
-    """Canonical key → normalised text for the keys of this scope; user keys stay as they are."""
+    """Canonical key → normalised text for the keys of this scope; user keys are unchanged."""
     result: dict[str, str] = {}
     given_as: dict[str, str] = {}
     for key, value in options.items():
@@ -239,7 +239,7 @@ def _as_argument(name: str) -> str:
 
 
 def _warn_bare(name: str) -> None:
-    """Warn of a Python name among Hudi's keys."""
+    """Warn of a Python name used instead of Hudi's key."""
     warn_caller(
         f"The option {name!r} is ignored: options are given by Hudi's keys, here {_PYTHON_NAMES[name]!r}."
         f"{_as_argument(name)}",
@@ -268,9 +268,9 @@ def check_names(
 ) -> None:
     """Raise ConfigError for an unknown key in a Python call, naming the nearest known one.
 
-    A key of the other scope passes: one mapping may serve reads and writes.
+    A key of the other scope is accepted: one mapping may serve reads and writes.
 
-    Args:    session: session-wide options, used when the call does not explain a key: they may name a user's class,
+    Args:    session: session-wide options, used if the call does not explain a key: they may name a user's class,
                  which declares its own options.
     """
     prefix = text_of(options.get(COMMIT_METADATA_PREFIX.key, COMMIT_METADATA_PREFIX.default))
@@ -279,7 +279,7 @@ def check_names(
         _check_text(key, value)
     unknown = [key for key in options if key not in _BY_KEY and not key.startswith(theirs)]
     if unknown:
-        rows = _rows(_own_classes({**session(), **options}))
+        rows = _rows(_classes_of_user({**session(), **options}))
         for key in unknown:
             if key not in rows:
                 raise ConfigError(f"Unknown option {key!r}.{_nearest_key(key, rows)} See docs/options.md.")
@@ -287,7 +287,7 @@ def check_names(
 
 def known_options(options: Mapping[str, T], scope: OptionScope) -> dict[str, T]:
     """The session's options that a call of this scope uses. Warns (HudiOptionWarning) of unknown keys."""
-    rows = _rows(_own_classes(options))
+    rows = _rows(_classes_of_user(options))
     for key in options:
         if key.startswith("hoodie.") and key not in rows and not key.startswith(_USER_PREFIXES):
             _warn_unknown(key, rows)
@@ -301,13 +301,13 @@ def known_options(options: Mapping[str, T], scope: OptionScope) -> dict[str, T]:
 def _nearest_key(key: str, keys: Iterable[str]) -> str:
     if key in _PYTHON_NAMES:
         return f" Options have Hudi's keys, here {_PYTHON_NAMES[key]!r}.{_as_argument(key)}"
-    # All keys have most of their text in common, so it says little about the intended one.
+    # Keys have much of their text in common, so only a close match hints at the intended key.
     near = get_close_matches(key, keys, n=1, cutoff=0.7)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def options_from_keywords(keywords: Mapping[str, object]) -> dict[str, object]:
-    """Option keys for Python names; keys that are option keys already (`hoodie....`) pass.
+    """Convert Python names to option keys; names that are already option keys (`hoodie....`) are unchanged.
 
     Raises ConfigError for an unknown name, naming the nearest, and for an option set by both names.
     """
@@ -330,7 +330,7 @@ def _nearest(name: str) -> str:
 
 
 def merged_options(options: Mapping[str, object] | None, keywords: Mapping[str, object]) -> dict[str, object]:
-    """`options` by key and `keywords` by Python name as one mapping by key. Raises ConfigError for one given twice."""
+    """Merge `options` by key and `keywords` by Python name into a mapping by key. Raises ConfigError for duplicates."""
     from_keywords = options_from_keywords({name: value for name, value in keywords.items() if value is not None})
     for key, value in (options or {}).items():
         if key in from_keywords and from_keywords[key] != value:

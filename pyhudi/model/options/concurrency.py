@@ -1,7 +1,7 @@
-"""Options of a write beside other writers: the mode of concurrency, signs of life, and the lock.
+"""Options for concurrent writers: the concurrency mode, heartbeats, and the lock.
 
 `ConcurrencyOptions` has the mode, which is checked together with the options that it needs. `LivenessOptions` has the
-signs of life. `LockOptions` defines which lock a writer takes and how.
+heartbeats. `LockOptions` defines which lock a writer takes and how.
 
 Source: Hudi's documented keys; docs/formats/writers.md, "Conflicts", "Early conflict detection",
 "Non-blocking writers", "Locks"; sides taken are in docs/compatibility.md.
@@ -46,32 +46,32 @@ _REPLACING = ("insert_overwrite", "insert_overwrite_table", "delete_partition")
 
 @dataclass(frozen=True)  # no slots: WriteOptions has several bases
 class LivenessOptions:
-    """How instants of several machines are kept distinct, and which pending writes count as dead."""
+    """Options that keep instants of several machines distinct, and define which pending writes count as dead."""
 
     max_clock_skew_ms: int = option(
         "hoodie.time.generator.max_expected_clock_skew_ms",
         200,
-        "Wait under the lock after an instant time was drawn, in milliseconds.",
+        "Milliseconds to wait under the lock after an instant time was generated.",
         minimum=0,
     )
     failed_writes_policy: str = option(
         _POLICY,
         "LAZY",
-        "Which pending writes the next write considers dead and rolls back: all (EAGER), those without a sign of life "
-        "(LAZY), none (NEVER). EAGER and NEVER make the mode SINGLE_WRITER, as in Hudi.",
+        "Pending writes that the next write considers dead and rolls back: all (EAGER), those without a heartbeat "
+        "(LAZY), none (NEVER). EAGER and NEVER imply the mode SINGLE_WRITER, as in Hudi.",
         aliases=("hoodie.cleaner.policy.failed.writes",),
         choices=("EAGER", "LAZY", "NEVER"),
     )
     heartbeat_interval_ms: int = option(
         "hoodie.client.heartbeat.interval_in_ms",
         60000,
-        "Time between two signs of life of a writer, in milliseconds.",
+        "Milliseconds between two heartbeats of a writer.",
         minimum=1000,
     )
     heartbeat_misses: int = option(
         "hoodie.client.heartbeat.tolerable.misses",
         2,
-        "Missed signs of life after which a writer counts as dead.",
+        "Missed heartbeats after which a writer counts as dead.",
         minimum=0,
     )
 
@@ -83,43 +83,46 @@ class ConcurrencyOptions:
     mode: str = option(
         _MODE,
         _OPTIMISTIC,
-        "Optimistic: of two writers that changed one file group the second gives way. Non-blocking, for buckets of "
-        "merge-on-read tables: both append. Single writer: every pending write counts as dead and is rolled back.",
+        "Optimistic: if two writers change one file group, the second to commit fails or is retried. Non-blocking, for "
+        "buckets of merge-on-read tables: both append. Single writer: every pending write counts as dead and is rolled "
+        "back.",
         choices=(_SINGLE, _OPTIMISTIC, _NON_BLOCKING),
         keyword="concurrency_mode",
     )
     conflict_retries: int = option(
         _RETRIES,
         0,
-        "With many writers: how often a write that gave way is run again, from the table as it is then. "
-        f"{RETRIES_BY_DEFAULT} where {_MODE} is not given.",
+        "With many writers: how often a write that lost a conflict is retried on the table's new state. "
+        f"{RETRIES_BY_DEFAULT} if {_MODE} is not set.",
         minimum=0,
         keyword="conflict_retries",
     )
     conflict_strategy: str | None = option(
         "hoodie.write.lock.conflict.resolution.strategy",
         None,
-        "What counts as a conflict: SIMPLE (same file group), PREFER_WRITER (plans of table services made "
-        "meanwhile give way), BUCKET (same bucket), Hudi's class names of these, or `module:Class`. Default: "
+        "Definition of a conflict: SIMPLE (same file group), PREFER_WRITER (the writer wins over plans of table "
+        "services made during the write), BUCKET (same bucket), Hudi's class names of these, or `module:Class`. Unset: "
         "BUCKET with that index, else SIMPLE.",
     )
     detects_early: bool = option(
         "hoodie.write.concurrency.early.conflict.detection.enable",
         False,
-        "Before a file is made, look whether another live writer has announced one of its file group, and give way.",
+        "Before creating a file, check if another live writer has announced a file of the same file group; if so, "
+        "fail.",
     )
     detects_commits_early: bool = option(
         "hoodie.write.concurrency.early.conflict.check.commit.conflict",
         False,
-        "Before files are made, look also at commits completed since the write began.",
+        "Before creating files, also check commits that completed since the write began.",
     )
     guards_schema: bool = option(
         "hoodie.write.concurrency.schema.conflict.resolution.enable",
         True,
-        "Two writes may not change the schema in different ways; one that did not change it takes over the other's.",
+        "Two writes must not change the schema in different ways. A write that did not change it adopts the other's "
+        "schema.",
     )
 
-    guards_new_keys: bool = False  # two upserts of one new key collide, if the caller names no mode
+    guards_new_keys: bool = False  # two upserts of one new key conflict if the caller names no mode
 
     @property
     def has_many_writers(self) -> bool:
@@ -128,17 +131,17 @@ class ConcurrencyOptions:
 
     @property
     def is_optimistic(self) -> bool:
-        """True if writers check for conflicts, and the second of two gives way."""
+        """True if writers check for conflicts, and the second of two loses."""
         return self.mode == _OPTIMISTIC
 
     @property
     def is_non_blocking(self) -> bool:
-        """True if writers append log files in parallel and never give way to each other."""
+        """True if writers append log files in parallel and never conflict."""
         return self.mode == _NON_BLOCKING
 
 
 def concurrency_options(values: Values) -> ConcurrencyOptions:
-    """The options of a write. Raises ConfigError when a mode for many writers lacks a required option.
+    """The options of a write. Raises ConfigError if a mode for many writers lacks a required option.
 
     Without a named mode, writers are optimistic and retry, unless the policy for failed writes is a single writer's.
     """
@@ -199,11 +202,11 @@ _RENEWALS_MIN = 10  # of the storage-based lock within its validity, as Hudi req
 class StorageLockOptions:
     """The lock file of a table: how long it is valid without renewal, and how often it is renewed."""
 
-    validity_s: int = option(_VALIDITY, 300, "STORAGE: seconds after which an unrenewed lock runs out.", minimum=5)
+    validity_s: int = option(_VALIDITY, 300, "STORAGE: seconds after which an unrenewed lock expires.", minimum=5)
     renewal_s: int = option(
         _RENEWAL,
         30,
-        "STORAGE: seconds between two renewals; at most a tenth of the validity.",
+        "STORAGE: seconds between two renewals, at most a tenth of the validity.",
         minimum=1,
         aliases=(f"{_LOCK}storage.heartbeat.poll.secs",),
     )
@@ -215,14 +218,14 @@ class ZookeeperOptions:
 
     url: str | None = option(f"{_LOCK}zookeeper.url", None, "ZOOKEEPER: hosts of the ensemble, `host:port,host:port`.")
     port: int | None = option(
-        f"{_LOCK}zookeeper.port", None, "ZOOKEEPER: port of the hosts that have none.", kind=Kind.INTEGER
+        f"{_LOCK}zookeeper.port", None, "ZOOKEEPER: port of hosts without one.", kind=Kind.INTEGER
     )
-    base_path: str | None = option(f"{_LOCK}zookeeper.base_path", None, "ZOOKEEPER: node below which locks are.")
+    base_path: str | None = option(f"{_LOCK}zookeeper.base_path", None, "ZOOKEEPER: parent node of the locks.")
     lock_key: str | None = option(
-        f"{_LOCK}zookeeper.lock_key", None, "ZOOKEEPER: name of the lock; the table's name when not given."
+        f"{_LOCK}zookeeper.lock_key", None, "ZOOKEEPER: name of the lock. Unset: the table's name."
     )
     session_timeout_s: float = milliseconds(
-        f"{_LOCK}zookeeper.session_timeout_ms", 60.0, "ZOOKEEPER: after which a dead holder's lock is free.", minimum=1
+        f"{_LOCK}zookeeper.session_timeout_ms", 60.0, "ZOOKEEPER: time until a dead holder's lock is free.", minimum=1
     )
     connection_timeout_s: float = milliseconds(
         f"{_LOCK}zookeeper.connection_timeout_ms", 15.0, "ZOOKEEPER: longest wait for a connection.", minimum=1
@@ -233,34 +236,30 @@ class ZookeeperOptions:
 class DynamoOptions:
     """A DynamoDB table for locks. `partition_key`: the lock's name in it."""
 
-    table: str | None = option(
-        f"{_LOCK}dynamodb.table", None, "DYNAMODB: table of locks; it is made when there is none."
-    )
+    table: str | None = option(f"{_LOCK}dynamodb.table", None, "DYNAMODB: table of locks; a missing table is created.")
     partition_key: str | None = option(
-        f"{_LOCK}dynamodb.partition_key", None, "DYNAMODB: name of the lock; the table's name when not given."
+        f"{_LOCK}dynamodb.partition_key", None, "DYNAMODB: name of the lock. Unset: the table's name."
     )
-    region: str | None = option(
-        f"{_LOCK}dynamodb.region", None, "DYNAMODB: region; that of the environment when not given."
-    )
+    region: str | None = option(f"{_LOCK}dynamodb.region", None, "DYNAMODB: region. Unset: that of the environment.")
     endpoint_url: str | None = option(
         f"{_LOCK}dynamodb.endpoint_url", None, "DYNAMODB: another endpoint than the region's."
     )
     billing_mode: str = option(
         f"{_LOCK}dynamodb.billing_mode",
         "PAY_PER_REQUEST",
-        "DYNAMODB: how a table that is made is paid for.",
+        "DYNAMODB: billing mode of a created table.",
         choices=("PAY_PER_REQUEST", "PROVISIONED"),
     )
     read_capacity: int = option(
-        f"{_LOCK}dynamodb.read_capacity", 20, "DYNAMODB: of a table that is made PROVISIONED.", minimum=1
+        f"{_LOCK}dynamodb.read_capacity", 20, "DYNAMODB: read capacity of a created PROVISIONED table.", minimum=1
     )
     write_capacity: int = option(
-        f"{_LOCK}dynamodb.write_capacity", 10, "DYNAMODB: of a table that is made PROVISIONED.", minimum=1
+        f"{_LOCK}dynamodb.write_capacity", 10, "DYNAMODB: write capacity of a created PROVISIONED table.", minimum=1
     )
     creation_timeout_s: float = milliseconds(
         f"{_LOCK}dynamodb.table_creation_timeout",
         120.0,
-        "DYNAMODB: longest wait for a table that is made, ms.",
+        "DYNAMODB: longest wait for the creation of a table, in milliseconds.",
         minimum=0,
     )
 
@@ -274,7 +273,7 @@ class HiveLockOptions:
     )
     table: str | None = option(f"{_LOCK}hivemetastore.table", None, "HIVE_METASTORE: name of the locked table.")
     uris: str | None = option(
-        f"{_LOCK}hivemetastore.uris", None, "HIVE_METASTORE: `thrift://host:port`, several with commas."
+        f"{_LOCK}hivemetastore.uris", None, "HIVE_METASTORE: `thrift://host:port`, separated by commas."
     )
 
 
@@ -293,11 +292,11 @@ def _storage_options(values: Values) -> StorageLockOptions:
 class LockOptions:
     """A caller's choice of lock.
 
-    `provider`: a name of docs/locks.md, Hudi's class name of one, or "module:Class" of a user's class; None: depending
-    on the table's location. `wait_timeout_s`: longest wait. `retry_wait_ms`: pause between two attempts, None for the
+    `provider`: a name of docs/locks.md, Hudi's class name of one, or "module:Class" of a user's class; None: chosen by
+    the table's location. `wait_timeout_s`: longest wait. `retry_wait_ms`: pause between two attempts, None for the
     provider's default. `filesystem_path`: folder of the lock file, None for the table's `.hoodie`. `expire_min`:
-    minutes after which a lock file counts as abandoned, 0 for never. `lease_renewal_ms`: how often leases at servers
-    are renewed. `table_name`: names the lock at servers that many tables share. `own_texts`: options of a user's
+    minutes after which a lock file counts as abandoned, 0 for never. `lease_renewal_ms`: the interval of renewing
+    leases at servers. `table_name`: names the lock at servers that many tables share. `own_texts`: options of a user's
     provider, key → text.
     """
 
@@ -318,22 +317,22 @@ class LockOptions:
     retry_wait_ms: int | None = option(
         f"{_LOCK}wait_time_ms_between_retry",
         None,
-        "Pause between two attempts, in milliseconds. Unset: from 5 on this machine's disks to 1000 at object stores.",
+        "Pause between two attempts, in milliseconds. Unset: from 5 on local disks to 1000 at object stores.",
         kind=Kind.INTEGER,
         convert=lambda text: max(1, int(text)),
     )
     filesystem_path: str | None = option(
-        f"{_LOCK}filesystem.path", None, "FILESYSTEM: folder of the lock file; the table's `.hoodie` when not given."
+        f"{_LOCK}filesystem.path", None, "FILESYSTEM: folder of the lock file. Unset: the table's `.hoodie`."
     )
     expire_min: int = option(
         f"{_LOCK}filesystem.expire",
         0,
-        "FILESYSTEM: minutes after which a lock file is left behind; 0: never.",
+        "FILESYSTEM: minutes after which a lock file counts as abandoned; 0: never.",
         minimum=0,
     )
     storage: StorageLockOptions = part(StorageLockOptions, _storage_options)
     lease_renewal_ms: int = option(
-        f"{_LOCK}heartbeat_interval_ms", 60_000, "HIVE_METASTORE: milliseconds between two signs of life.", minimum=100
+        f"{_LOCK}heartbeat_interval_ms", 60_000, "HIVE_METASTORE: milliseconds between two heartbeats.", minimum=100
     )
     zookeeper: ZookeeperOptions = part(ZookeeperOptions)
     dynamo: DynamoOptions = part(DynamoOptions)

@@ -1,13 +1,13 @@
-"""How a topic declares its options: a field of a frozen dataclass has the key and its documentation.
+"""The declaration of options: a field of a topic's frozen dataclass has the key and its documentation.
 
 `commits_retained: int = option("hoodie.clean.commits.retained", 10, "…", minimum=1)` is the only declaration of this
 option. Its row of the option table (`specs_of`), hence the page, the checks and the Python name, and the value of a
 call (`parse`) are derived from it. docs/contributing/add-an-option.md walks through an example.
 
-A user's lock provider or index declares its options in the same way: its class names in `options_class` a frozen
-dataclass whose fields are made by `option`. Then these keys are known where the class is named: they are checked, have
-defaults and older spellings, and the error for a wrong one names the nearest. docs/contributing/add-a-lock-provider.md
-and docs/contributing/add-an-index.md walk through examples.
+A user's lock provider or index declares its options in the same way: the attribute `options_class` of its class is a
+frozen dataclass whose fields are made by `option`. Calls that name the class then know these keys: they are checked,
+have defaults and older spellings, and the error for a wrong key names the nearest.
+docs/contributing/add-a-lock-provider.md and docs/contributing/add-an-index.md walk through examples.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ class Values:
     texts: Mapping[str, str]
 
     def is_given(self, *keys: str) -> bool:
-        """Is one of these options set?"""
+        """True if one of these options is set."""
         return any(key in self.texts for key in keys)
 
     def text(self, spec: OptionSpec) -> str | None:
-        """The text of the call, else the default, else None."""
+        """The call's text, else the default, else None."""
         return self.texts.get(spec.key) or spec.default
 
     def flag(self, spec: OptionSpec) -> bool:
@@ -91,7 +91,7 @@ class _Details(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class _Own:
-    """A field that is read from `spec`; `also`: further options that the topic uses for the same field."""
+    """A field with the value of the option `spec`; `also`: further options that the topic uses for the same field."""
 
     spec: OptionSpec
     also: tuple[OptionSpec, ...]
@@ -104,7 +104,7 @@ class _Own:
 
 @dataclass(frozen=True, slots=True)
 class _Computed:
-    """A field that the topic's function makes from several options."""
+    """A field that the topic's function computes from several options."""
 
     specs: tuple[OptionSpec, ...]
 
@@ -125,7 +125,7 @@ def row(
     default_text: str | None = None,
     **details: Unpack[_Details],
 ) -> OptionSpec:
-    """An option without its own field. The arguments are those of `option`."""
+    """Declare an option without a field. The arguments are those of `option`."""
     text = _default_text(default) if default_text is None else default_text
     return OptionSpec(key, kind or _kind_of(default), text or None, doc, **details)
 
@@ -140,13 +140,13 @@ def option(
     also: tuple[OptionSpec, ...] = (),
     **details: Unpack[_Details],
 ) -> T:
-    """A field of a frozen dataclass that holds the value of an option.
+    """Declare a field of a frozen dataclass that holds the value of an option.
 
     Args:    key: Hudi's newest spelling. doc: its effect, in a line of docs/options.md.
-             kind: needed if the default doesn't show it, such as None.
-             default_text: the default in the table, if not the field's; "" for none.
-             convert: from the text to the field's value, if the kind is not sufficient.
-             also: options from which the topic's function fills the same field.
+             kind: needed if the default doesn't show it (None).
+             default_text: the default shown in the table, if it is not the field's; "" for none.
+             convert: converts the text to the field's value, if the kind is not sufficient.
+             also: options from which the topic's function also fills the field.
     """
     spec = row(key, default, doc, kind, default_text, **details)
     declared = {_DECLARED: _Own(spec, also, convert)}
@@ -156,24 +156,24 @@ def option(
 
 
 def milliseconds(key: str, default_s: float, doc: str, **details: Unpack[_Details]) -> float:
-    """A field in seconds whose option counts milliseconds."""
+    """Declare a field in seconds whose option counts milliseconds."""
     text = str(int(default_s * 1000))
     return option(key, default_s, doc, Kind.INTEGER, text, lambda number: int(number) / 1000, **details)
 
 
 def computed(default: Callable[[], T], *specs: OptionSpec) -> T:
-    """A field that the topic's function fills from the options `specs`."""
+    """Declare a field that the topic's function fills from the options `specs`."""
     return field(default_factory=default, metadata={_DECLARED: _Computed(specs)})
 
 
 def part(kind: type[Options], parsed: Callable[[Values], Options] | None = None) -> Options:
-    """A field that holds options of the class `kind`. `parsed`: its topic's function, if it has one."""
+    """Declare a field that holds options of the class `kind`. `parsed`: its topic's function, if it has one."""
     by = parsed or (lambda values: parse(kind, values))
     return field(default_factory=kind, metadata={_DECLARED: _Part(kind, by)})
 
 
 def parse(kind: type[Options], values: Values) -> Options:
-    """Options of the class `kind` from text: its own options if set, and its parts.
+    """Read options of the class `kind` from text: its own options if set, and its parts.
 
     All other fields keep their defaults; the topic's function fills them.
     """
@@ -189,7 +189,7 @@ def parse(kind: type[Options], values: Values) -> Options:
 
 
 def specs_of(kind: type[DataclassInstance]) -> Iterator[OptionSpec]:
-    """The options that a class declares, in the order of its fields, those of its parts included."""
+    """The options that a class declares, including those of its parts, in the order of its fields."""
     for _, how in _declared(kind):
         if isinstance(how, _Own):
             yield from (how.spec, *how.also)
@@ -200,7 +200,7 @@ def specs_of(kind: type[DataclassInstance]) -> Iterator[OptionSpec]:
 
 
 def own_specs(kind: type[DataclassInstance]) -> dict[str, OptionSpec]:
-    """Field → its option, for the fields with one."""
+    """Field → its option, for fields that have one."""
     return {name: how.spec for name, how in _declared(kind) if isinstance(how, _Own)}
 
 
@@ -210,7 +210,7 @@ def key_of(kind: type[DataclassInstance], name: str) -> str:
 
 
 def topic(group: str, *declared: type[DataclassInstance] | OptionSpec) -> tuple[OptionSpec, ...]:
-    """The rows under one heading of the page: of classes, and of options that belong to no field."""
+    """The rows under one heading of the page: those of classes, and options without a field."""
     rows = (spec for each in declared for spec in ((each,) if isinstance(each, OptionSpec) else specs_of(each)))
     return tuple(replace(spec, group=group) for spec in rows)
 
@@ -222,7 +222,7 @@ def _declared(kind: type[DataclassInstance]) -> tuple[tuple[str, _Own | _Compute
 
 
 def names_of(text: str) -> tuple[str, ...]:
-    """The names between commas."""
+    """Split a text at its commas into names."""
     return tuple(part for part in text.split(",") if part)
 
 
@@ -268,12 +268,12 @@ def _default_text(default: object) -> str:
 
 
 def is_own_class(name: str) -> bool:
-    """Is this a user's class, "module:Class"? All others are known names."""
+    """True for a user's class, "module:Class". Any other text is a known name."""
     return ":" in name
 
 
 def own_rows(option_key: str, name: str) -> tuple[OptionSpec, ...]:
-    """The options that the class `name`, the value of `option_key`, declares; none for a known name.
+    """The options that the user's class `name`, the value of `option_key`, declares; none for a known name.
 
     Raises ConfigError for a class that can't be imported, and for an `options_class` without options.
     """
@@ -298,5 +298,5 @@ def own_texts(option_key: str, name: str, values: Values) -> dict[str, str]:
 
 
 def own_options(kind: type[Options], texts: Mapping[str, str]) -> Options:
-    """The options that a class declares, from text. Raises ConfigError for a wrong value."""
+    """Read the options that a class declares from text. Raises ConfigError for a wrong value."""
     return parse(kind, Values(texts))

@@ -47,33 +47,34 @@ class FileOptions:
     small_file_limit_bytes: int = option(
         "hoodie.parquet.small.file.limit",
         104857600,
-        "Files below this size in bytes take inserts; 0 or less: none does.",
+        "Files below this size in bytes take inserts. 0 or less: no file does.",
         keyword="small_file_limit_bytes",
     )
     small_file_candidates_max: int = option(
         "hoodie.merge.small.file.group.candidates.limit",
         1,
-        "Merge-on-read: at most so many small files of a partition, of those without log files, take inserts.",
+        "Merge-on-read: maximum number of small files of a partition that take inserts; only files without log files "
+        "do.",
         minimum=0,
     )
     log_block_format: str = option(
         "hoodie.logfile.data.block.format",
         "parquet",
-        "Merge-on-read: format of updates in log files. Every Hudi since 0.11 reads both. `hfile`: Spark readers "
-        "of Hudi 1.x fail on such blocks of data tables, on its own too.",
+        "Merge-on-read: format of updates in log files. Every Hudi since 0.11 reads Parquet and Avro. `hfile`: Spark "
+        "readers of Hudi 1.x fail on such blocks in data tables, even on those that Hudi wrote.",
         choices=("parquet", "avro", "hfile"),
         keyword="log_block_format",
     )
     log_file_max_bytes: int = option(
         "hoodie.logfile.max.size",
         1073741824,
-        "Merge-on-read: a log file that would grow past this size in bytes is followed by another one.",
+        "Merge-on-read: maximum size in bytes of a log file; a new file is started before it would grow larger.",
         minimum=1,
     )
     log_block_max_bytes: int = option(
         "hoodie.logfile.data.block.max.size",
         268435456,
-        "Merge-on-read: rows in memory that go into one block of a log file, in bytes.",
+        "Merge-on-read: maximum bytes of rows, measured in memory, in one block of a log file.",
         minimum=1,
     )
     codec: str = option(
@@ -85,31 +86,31 @@ class FileOptions:
         also=(_ORC_CODEC,),
     )
     record_size_estimate_bytes: int = option(
-        "hoodie.copyonwrite.record.size.estimate", 1024, "Bytes of a row while no commit shows better.", minimum=1
+        "hoodie.copyonwrite.record.size.estimate", 1024, "Assumed bytes of a row until commits tell.", minimum=1
     )
     insert_auto_split: bool = option(
-        "hoodie.copyonwrite.insert.auto.split", True, "Rows of a new file group come from its size and the rows' size."
+        "hoodie.copyonwrite.insert.auto.split", True, "Derive the rows of a new file group from file size and row size."
     )
     insert_split_rows: int = option(
-        "hoodie.copyonwrite.insert.split.size", 500000, "Rows of a new file group when auto split is off.", minimum=1
+        "hoodie.copyonwrite.insert.split.size", 500000, "Rows of a new file group if auto split is off.", minimum=1
     )
     record_positions: bool | None = option(
         "hoodie.write.record.positions",
         None,
-        "Merge-on-read from version 8 on: log blocks say at which rows of the base file their keys are, which "
-        "saves readers a look at the base file's keys. Unset: where the index has seen the rows (SIMPLE and "
-        "BLOOM), and in blocks of Parquet for PyHudi alone (docs/compatibility.md says why); `true`: always and "
-        "for Hudi too, which costs writes by a bucket or global index that look; `false`: never.",
+        "Merge-on-read from version 8 on: log blocks store the row numbers of their keys in the base file, so that "
+        "readers need not read the base file's keys. Unset: if the index knows the row numbers (SIMPLE and BLOOM); in "
+        "Parquet blocks only PyHudi reads them (docs/compatibility.md says why). `true`: always, and for Hudi too; "
+        "writes with a bucket or global index then have to look them up. `false`: never.",
         kind=Kind.FLAG,
     )
     partial_updates: bool | None = option(
         "hoodie.spark.sql.merge.into.partial.updates",
         None,
-        "Merge-on-read: update and merge write only the changed columns to log files. Unset: where no row that comes "
-        "late could lend the others, which is from version 9 on with merging by commit time and without non-blocking "
-        "writers; `true`: as Hudi does by default, from version 8 on with merging by event time too "
-        "(docs/updating.md says what a late row does then); `false`: never. Whole rows are written in any case where "
-        "rows merge column by column or by a merger of yours.",
+        "Merge-on-read: update and merge write only the changed columns to log files. Unset: if a late row can't "
+        "affect the other columns, that is from version 9 on with merging by commit time and without non-blocking "
+        "writers. `true`: as Hudi does by default, from version 8 on and with merging by event time too "
+        "(docs/updating.md explains the effect of a late row). `false`: never. If rows merge column by column or by "
+        "your own merger, whole rows are always written.",
         kind=Kind.FLAG,
     )
 
@@ -134,23 +135,23 @@ class DamageOptions:
     on_read: str = option(
         READ_DAMAGED_LOGS,
         "warn",
-        "Queries that find a log file without all bytes that completed writes put into it: warn and return the rows "
-        "without them, or fail.",
+        "Reaction of queries to a log file that lacks bytes of completed writes: warn and return the other rows, or "
+        "fail.",
         choices=("warn", "fail"),
         scopes=ON_READ,
     )
     rewrite: bool = option(
         REWRITE_DAMAGED_LOGS,
         False,
-        "Compaction, log compaction, clustering, updates, merges and changes of the version take rows of damaged log "
-        "files for lost and go on without them, for good. Otherwise they are refused.",
+        "Compaction, log compaction, clustering, updates, merges and version changes accept the permanent loss of rows "
+        "in damaged log files. With `false` they are refused.",
     )
     page_checksums: bool = option(
         "hoodie.pyhudi.page.checksums",
         True,
-        "Parquet: writes add a checksum to each page of base files and log blocks; queries and rewrites compare those "
-        "that a file has, Hudi's among them, so that damage is an error with the name of the file. `false`: writes add "
-        "none, and base files are read without a check, say to save the rows of a damaged one.",
+        "Parquet: writes add a checksum to each page of base files and log blocks. Queries and rewrites verify the "
+        "checksums that a file has, including Hudi's, and damage is an error with the file's name. `false`: writes add "
+        "no checksums, and base files are read without a check, for example to rescue rows of a damaged file.",
         scopes=ON_READ_AND_WRITE,
     )
 

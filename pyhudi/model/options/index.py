@@ -40,7 +40,7 @@ _BUCKET_ENGINE = row(
 
 @dataclass(frozen=True)  # no slots: WriteOptions has several bases
 class IndexOptions:
-    """`update_partition_path`: global index → does a row with a changed partition move?
+    """`update_partition_path`: global index → whether a row with a changed partition moves.
 
     `index_own_texts`: options of a user's index, key → text.
     """
@@ -58,15 +58,15 @@ class IndexOptions:
     bucket_num: int = option(
         NUMBER,
         256,
-        "BUCKET: buckets of each partition; fixed for the life of the table, which stores it. Those that are "
-        "consistently hashed begin so.",
+        "BUCKET: number of buckets in each partition. The table stores it, and it never changes; with consistent "
+        "hashing it is the initial number.",
         keyword="buckets",
         minimum=1,
     )
     bucket_hash_fields: tuple[str, ...] = option(
         HASH_FIELDS,
         (),
-        "BUCKET: key fields that choose the bucket; the record key when not given.",
+        "BUCKET: key fields that choose the bucket. Unset: the record key.",
     )
     bloom_enabled: bool = option(
         "hoodie.parquet.bloom.filter.enabled",
@@ -77,7 +77,7 @@ class IndexOptions:
     bloom_num_entries: int | None = option(
         "hoodie.index.bloom.num_entries",
         None,
-        "Keys for which a bloom filter is sized; unset: the keys of its file, up to 60000.",
+        "Number of keys that a bloom filter is sized for. Unset: the number of keys in its file, up to 60000.",
         kind=Kind.INTEGER,
         minimum=1,
     )
@@ -88,7 +88,7 @@ class IndexOptions:
     bloom_max_entries: int = option(
         "hoodie.bloom.index.filter.dynamic.max.entries",
         100000,
-        "Keys up to which a dynamic bloom filter grows.",
+        "Number of keys up to which a dynamic bloom filter grows.",
         minimum=1,
     )
     index_own_texts: Mapping[str, str] = field(default_factory=dict)
@@ -105,26 +105,28 @@ class BucketOptions:
     num_min: int | None = option(
         _NUM_MIN,
         None,
-        "CONSISTENT_HASHING: clustering merges no further; unset: the number that a partition began with.",
+        "CONSISTENT_HASHING: minimum number of buckets after merges by clustering. Unset: a partition's initial "
+        "number.",
         kind=Kind.INTEGER,
         minimum=1,
     )
     num_max: int | None = option(
         _NUM_MAX,
         None,
-        "CONSISTENT_HASHING: clustering splits no further; unset: the number that a partition began with.",
+        "CONSISTENT_HASHING: maximum number of buckets after splits by clustering. Unset: a partition's initial "
+        "number.",
         kind=Kind.INTEGER,
         minimum=1,
     )
     split_threshold: float = option(
         "hoodie.bucket.index.split.threshold",
         2.0,
-        "CONSISTENT_HASHING: buckets of more than so many times the largest file size are split.",
+        "CONSISTENT_HASHING: clustering splits buckets larger than this multiple of the maximum file size.",
     )
     merge_threshold: float = option(
         "hoodie.bucket.index.merge.threshold",
         0.2,
-        "CONSISTENT_HASHING: neighbours below this part of the largest file size are merged.",
+        "CONSISTENT_HASHING: clustering merges neighbours smaller than this fraction of the maximum file size.",
     )
 
 

@@ -57,7 +57,7 @@ class MergingOptions:
     ordering_fields: tuple[str, ...] = option(
         ORDERING_FIELDS,
         (),
-        "Fields that say which of two rows is newer.",
+        "Fields that tell which of two rows is newer.",
         aliases=(
             "hoodie.datasource.write.precombine.field",
             "hoodie.table.precombine.field",
@@ -69,8 +69,8 @@ class MergingOptions:
     merge_mode: str | None = option(
         MERGE_MODE,
         None,
-        "The row written later wins, the one with the greater ordering value, or a merger of yours decides "
-        "([merging](merging.md)). Inferred from the ordering fields.",
+        "The row written later wins, the row with the greater ordering value wins, or your own merger decides "
+        "([merging](merging.md)). Unset: inferred from the ordering fields.",
         aliases=("hoodie.record.merge.mode",),
         choices=MERGE_MODES,
         keyword="merge_mode",
@@ -78,7 +78,7 @@ class MergingOptions:
     payload_class: str | None = option(
         PAYLOAD_CLASS,
         None,
-        "Older way to say how rows merge; version 9 stores what it means ([merging](merging.md)).",
+        "Older way to define how rows merge; version 9 stores the equivalent mode ([merging](merging.md)).",
         aliases=("hoodie.compaction.payload.class",),
         later=("org.apache.hudi.common.model.EmptyHoodieRecordPayload",),
         choices=_PAYLOADS,
@@ -87,14 +87,14 @@ class MergingOptions:
     delete_field: str | None = option(
         _DELETE_FIELD,
         None,
-        "Rows whose field of this name has the text of `hoodie.payload.delete.marker` are deletes. Version 9 "
-        "stores it; before, each write says it.",
+        "Rows are deletes if this field has the text of `hoodie.payload.delete.marker`. From version 9 on the table "
+        "stores it; before, each write has to set it.",
     )
-    delete_marker: str | None = option(_DELETE_MARKER, None, "See `hoodie.payload.delete.field`; case counts.")
+    delete_marker: str | None = option(_DELETE_MARKER, None, "See `hoodie.payload.delete.field`; case-sensitive.")
     merge_strategy_id: str | None = option(
         STRATEGY_ID,
         None,
-        "Id of a merge strategy: commit time, event time, by payload, or the `strategy_id` of a merger of yours.",
+        "Id of a merge strategy: commit time, event time, by payload, or the `strategy_id` of your own merger.",
         aliases=(
             "hoodie.datasource.write.record.merger.strategy",
             "hoodie.record.merge.strategy.id",
@@ -110,27 +110,27 @@ class MergerOptions:
     merger_classes: tuple[str, ...] = option(
         "hoodie.write.record.merge.custom.implementation.classes",
         (),
-        "Your mergers as `module:Class`; the first whose `strategy_id` is the table's is used. Java classes are "
-        "passed over. A table never names a class.",
+        "Your mergers as `module:Class`; the first with the table's `strategy_id` is used. Java classes are ignored. A "
+        "table never names a class.",
         aliases=("hoodie.datasource.write.record.merger.impls",),
         scopes=ON_READ_AND_WRITE,
     )
 
 
 def merging_options(values: Values) -> MergingOptions:
-    """The options of a write; any of three may name the merge mode. Raises ConfigError when they disagree."""
+    """The options of a write; any of three options may name the merge mode. Raises ConfigError if they disagree."""
     options = parse(MergingOptions, values)
     if (options.delete_field is None) != (options.delete_marker is None):
         raise ConfigError(
             f"{_DELETE_FIELD}={options.delete_field} and {_DELETE_MARKER}={options.delete_marker}: give both, or none "
             "of them."
         )
-    named = {
+    mode_by_key = {
         MERGE_MODE: options.merge_mode,
         PAYLOAD_CLASS: mode_of_payload_name(options.payload_class or ""),
         STRATEGY_ID: mode_of_strategy(options.merge_strategy_id or ""),
     }
-    modes = {key: value for key, value in named.items() if value is not None}
+    modes = {key: value for key, value in mode_by_key.items() if value is not None}
     if len(set(modes.values())) > 1:
         raise ConfigError(
             f"The options name different merge modes: {', '.join(f'{k} → {v}' for k, v in modes.items())}. Keep one."
@@ -143,26 +143,26 @@ def merging_options(values: Values) -> MergingOptions:
 
 @dataclass(frozen=True, slots=True)
 class MemoryOptions:
-    """Bytes of log rows of one slice that stay in memory. `spill_folder`: None is the system's temporary folder."""
+    """The bytes of one slice's log rows to keep in memory. `spill_folder` None: the system's temporary folder."""
 
     merge_bytes: int = option(
         "hoodie.memory.merge.max.size",
         268435456,
-        "Queries and writes that merge a slice: bytes of log rows and keys in memory, per slice; the rest waits in a "
-        "temporary file. Hudi: 1073741824.",
+        "Queries and writes that merge a slice: maximum bytes of log rows and keys in memory, per slice; the rest "
+        "spills to a temporary file. Hudi: 1073741824.",
         scopes=ON_READ_AND_WRITE,
         minimum=0,
     )
     compaction_bytes: int = option(
         "hoodie.memory.compaction.max.size",
         268435456,
-        "Compaction, log compaction and clustering: as hoodie.memory.merge.max.size. Hudi: a share of the heap.",
+        "The same for compaction, log compaction and clustering. Hudi: a share of the heap.",
         minimum=0,
     )
     spill_folder: str | None = option(
         "hoodie.memory.spillable.map.path",
         None,
-        "Folder for log rows that do not fit into memory, on every machine; None: the system's temporary folder.",
+        "Folder on every machine for log rows that do not fit into memory. Unset: the system's temporary folder.",
         scopes=ON_READ_AND_WRITE,
     )
 

@@ -34,57 +34,57 @@ _OLD_PARTITIONED_FAMILY = "hoodie.metadata.partitioned.record.index."
 
 @dataclass(frozen=True, slots=True)
 class RecordIndexOptions:
-    """`is_global`: an index of keys unique in the table; `is_partitioned`: of keys unique in their partition."""
+    """`is_global`: the index has keys unique in the table; `is_partitioned`: keys unique in their partition."""
 
     is_global: bool = option(
         _FAMILY + "enable",
         False,
-        "The metadata table has a record index: for each key the file group that has it. Keys must be unique in the "
+        "The metadata table has a record index, which maps each key to its file group. Keys must be unique in the "
         "table.",
         aliases=(_OLD_FAMILY + "enable",),
     )
     is_partitioned: bool = option(
         _PARTITIONED_FAMILY + "enable",
         False,
-        "The same with file groups of its own for each partition of the table, in which keys must be unique.",
+        "The same with separate file groups for each partition of the table, in which keys must be unique.",
     )
     groups_min: int = option(
         _FAMILY + "min.filegroup.count",
         10,
-        "File groups of a record index, at least; their number is fixed when it is made.",
+        "Minimum number of file groups of a record index. The number is fixed when the index is built.",
         aliases=(_OLD_FAMILY + "min.filegroup.count",),
         minimum=1,
     )
     groups_max: int = option(
         _FAMILY + "max.filegroup.count",
         10000,
-        "File groups of a record index, at most.",
+        "Maximum number of file groups of a record index.",
         aliases=(_OLD_FAMILY + "max.filegroup.count",),
         minimum=1,
     )
     partition_groups_min: int = option(
         _PARTITIONED_FAMILY + "min.filegroup.count",
         1,
-        "File groups for each partition of the table, at least; so many a partition gets that is made later.",
+        "Minimum number of file groups for each partition of the table, and the number for partitions added later.",
         aliases=(_OLD_PARTITIONED_FAMILY + "min.filegroup.count",),
         minimum=1,
     )
     partition_groups_max: int = option(
         _PARTITIONED_FAMILY + "max.filegroup.count",
         10,
-        "File groups for each partition of the table, at most.",
+        "Maximum number of file groups for each partition of the table.",
         aliases=(_OLD_PARTITIONED_FAMILY + "max.filegroup.count",),
         minimum=1,
     )
     growth_factor: float = option(
         _OLD_FAMILY + "growth.factor",
         2.0,
-        "A record index is made for so many times the keys that the table has then.",
+        "A new record index is sized for this multiple of the table's keys.",
     )
     group_bytes_max: int = option(
         _OLD_FAMILY + "max.filegroup.size",
         1073741824,
-        "Bytes of a file group for which their number is reckoned, at 48 bytes a record.",
+        "Bytes of a file group from which the number of groups is computed, at 48 bytes per record.",
         minimum=1,
     )
 
@@ -119,39 +119,39 @@ def record_index_options(values: Values) -> RecordIndexOptions:
     return options
 
 
-REFUSE = "refuse"  # a metadata table that is damaged or not up to date
+REFUSE = "refuse"  # to write if the metadata table is damaged or out of date
 
 
 @dataclass(frozen=True, slots=True)
 class MetadataOptions:
-    """Options of the metadata table. `enable`: None: an existing table keeps its metadata table or stays without one; a
-    new table gets one. `column_stats_columns`: () for the table's first columns.
+    """Options of the metadata table. `enable` None: an existing table keeps its metadata table, or has none; a new
+    table gets one. `column_stats_columns`: () for the table's first columns.
     """
 
     enable: bool | None = None  # the option is also a query's, and declared there
     if_stale: str = option(
         "hoodie.pyhudi.metadata.stale",
         "rebuild",
-        "What a write does that finds the metadata table damaged, or not to have all completed instants: build it "
-        "anew, or refuse. It never goes on from there.",
+        "Reaction of a write to a metadata table that is damaged or lacks completed instants: rebuild it, or refuse to "
+        "write. The stale metadata table is never used.",
         choices=("rebuild", REFUSE),
     )
     delta_commits_max: int = option(
         "hoodie.metadata.compact.max.delta.commits",
         10,
-        "Delta commits of the metadata table after which it is compacted.",
+        "Number of delta commits after which the metadata table is compacted.",
         minimum=1,
     )
 
     log_compaction: bool = option(
         "hoodie.metadata.log.compaction.enable",
         False,
-        "Log files of the metadata table are merged into one where they have many blocks, between its compactions.",
+        "Between compactions of the metadata table, log files with many blocks are merged into one.",
     )
     log_blocks_min: int = option(
         "hoodie.metadata.log.compaction.blocks.threshold",
         5,
-        "Log blocks of a slice of the metadata table that a log compaction merges; slices with fewer are left.",
+        "Minimum number of log blocks in a slice of the metadata table for a log compaction to merge them.",
         minimum=1,
     )
 
@@ -159,23 +159,24 @@ class MetadataOptions:
     column_stats: bool = option(
         "hoodie.metadata.index.column.stats.enable",
         True,
-        "The metadata table has statistics of the columns of each file.",
+        "The metadata table has column statistics of each file.",
     )
     column_stats_columns: tuple[str, ...] = option(
         "hoodie.metadata.index.column.stats.column.list",
         (),
-        "Columns that get statistics; a field of a struct by its dotted name. Not given: the table's first columns.",
+        "Columns that get statistics; a field of a struct has a dotted name. Unset: the table's first columns.",
     )
     column_stats_columns_max: int = option(
         "hoodie.metadata.index.column.stats.max.columns.to.index",
         32,
-        "How many of the table's columns get statistics when they are not named; version 6 has those of all columns.",
+        "Number of the table's first columns that get statistics if none are named. In version 6 all columns have "
+        "them.",
         minimum=1,
     )
     column_stats_file_groups: int = option(
         "hoodie.metadata.index.column.stats.file.group.count",
         2,
-        "File groups that column statistics begin with.",
+        "Initial number of file groups of column statistics.",
         minimum=1,
     )
 
@@ -183,12 +184,12 @@ class MetadataOptions:
     partition_stats: bool = option(
         "hoodie.metadata.index.partition.stats.enable",
         True,
-        "The metadata table has statistics of whole partitions, where it has those of files; from version 8 on.",
+        "From version 8 on: if the metadata table has column statistics, it also has them for whole partitions.",
     )
     partition_stats_file_groups: int = option(
         "hoodie.metadata.index.partition.stats.file.group.count",
         1,
-        "File groups that statistics of partitions begin with.",
+        "Initial number of file groups of partition statistics.",
         minimum=1,
     )
 
@@ -201,7 +202,7 @@ class MetadataOptions:
     bloom_filters_file_groups: int = option(
         "hoodie.metadata.index.bloom.filter.file.group.count",
         4,
-        "File groups that bloom filters begin with.",
+        "Initial number of file groups of bloom filters.",
         minimum=1,
     )
 
@@ -209,7 +210,7 @@ class MetadataOptions:
     expression_file_groups: int = option(
         "hoodie.metadata.index.expression.file.group.count",
         2,
-        "File groups that an expression index begins with.",
+        "Initial number of file groups of an expression index.",
         minimum=1,
     )
 

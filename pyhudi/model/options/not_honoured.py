@@ -1,15 +1,15 @@
 """Hudi's options that PyHudi knows and does not honour, from `not_honoured.json`: group → why, and its options.
 
-Keys and defaults are those of Apache Hudi 1.2, and of 0.15 and 1.0 if 1.2 has dropped them. An option may have:
+Keys and defaults are those of Apache Hudi 1.2, and those of 0.15 and 1.0 that 1.2 has dropped. An option may have:
 
     default     Hudi's default
     refused     true: it would change a table's contents or guarantees; any value but the default and the accepted ones
-                is an error. The others affect speed or housekeeping, and cause a warning.
-    accepted    values (lower case) that say what PyHudi does anyway
+                is an error. The other options affect speed or housekeeping, and cause a warning.
+    accepted    values (lower case) that match what PyHudi does anyway
     older       its older spellings
 
-A group with `"scope": "read"` has options of reads; the others are of writes. The file is read when a call gives a key
-that no class declares.
+A group with `"scope": "read"` has options of reads, other groups have options of writes. The file is read when a call
+has a key that no class declares.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _spec(group: str, why: str, scope: str, key: str, option: _Option) -> Option
 
 
 class Catalogue(Mapping[str, OptionSpec]):
-    """Key or older spelling → option. Those that are not honoured are read when `hoodie.…` is none of the others."""
+    """Key or older spelling → option. Those not honoured are read for the first `hoodie.…` key not among the others."""
 
     def __init__(self, honoured: Mapping[str, OptionSpec]) -> None:
         self._honoured = honoured

@@ -39,12 +39,12 @@ SCHEMA_MODE = "hoodie.pyhudi.schema.mode"
 _DROP_DUPLICATES = row(
     "hoodie.datasource.write.insert.drop.duplicates",
     False,
-    "true is the older way to say `hoodie.datasource.insert.dup.policy=drop`.",
+    "`true` is the older form of `hoodie.datasource.insert.dup.policy=drop`.",
 )
 COMMIT_METADATA_PREFIX = row(
     "hoodie.datasource.write.commitmeta.key.prefix",
     "_",
-    "Options whose key begins so are stored in the commit's extra metadata.",
+    "Options whose key has this prefix are stored in the commit's extra metadata.",
     may_be_empty=True,
 )
 
@@ -56,7 +56,7 @@ class OperationOptions:
     operation: str = option(
         OPERATION,
         "upsert",
-        "What the write does. Without a record key the default is bulk_insert.",
+        "The operation of the write. Without a record key the default is bulk_insert.",
         choices=(
             "upsert",
             "insert",
@@ -82,7 +82,7 @@ class OperationOptions:
     combine_before_upsert: bool = option(
         "hoodie.combine.before.upsert",
         True,
-        "Rows with the same key inside one upsert become one.",
+        "Combine rows of one upsert that have the same key.",
         keyword="combine_before_upsert",
     )
     combine_before_insert: bool = option(
@@ -92,7 +92,7 @@ class OperationOptions:
     insert_dup_policy: str = option(
         "hoodie.datasource.insert.dup.policy",
         "none",
-        "insert and bulk_insert: what happens to rows whose key is in the table.",
+        "insert and bulk_insert: treatment of rows whose key is already in the table.",
         choices=("none", "drop", "fail"),
         keyword="duplicates",
         also=(_DROP_DUPLICATES,),
@@ -100,7 +100,7 @@ class OperationOptions:
     bulk_insert_sort_mode: str = option(
         "hoodie.bulkinsert.sort.mode",
         "NONE",
-        "Order and spread of the rows of a bulk_insert.",
+        "Order and distribution of the rows of a bulk_insert.",
         choices=(
             "NONE",
             "GLOBAL_SORT",
@@ -126,32 +126,32 @@ class SchemaOptions:
     null_for_missing_columns: bool = option(
         "hoodie.write.set.null.for.missing.columns",
         False,
-        "Columns of the table that the data lacks: with true they are null in every row of the data, with false they "
-        "are refused. Unset, stored rows keep their values, and new rows get null. Fields that a struct lacks are null "
-        "with true, and refused otherwise.",
+        "Columns of the table that the data lacks: `true`: they become null in every row of the data; `false`: they "
+        "are refused. Unset: stored rows keep their values, and new rows get null. Fields that a struct lacks become "
+        "null with `true`, and are refused otherwise.",
     )
     reconcile_schema: bool = option(
         "hoodie.datasource.write.reconcile.schema",
         False,
-        "Keep the table's columns and types where the data has fewer or narrower ones.",
+        "Keep the table's columns and types if the data has fewer columns or narrower types.",
     )
     allow_column_drop: bool = option(
         "hoodie.datasource.write.schema.allow.auto.evolution.column.drop",
         False,
-        "Columns that the data lacks leave the table's schema.",
+        "Drop columns that the data lacks from the table's schema.",
     )
     allow_kind_change: bool = option(
         "hoodie.pyhudi.schema.allow.kind.change",
         False,
-        "A column of numbers becomes text, and one of text bytes, when data of that type arrives, as in Hudi. With "
-        "false such data is refused.",
+        "As in Hudi, data of another type changes a column of numbers to text, and a column of text to bytes. `false`: "
+        "such data is refused.",
     )
     schema_mode: str = option(
         SCHEMA_MODE,
         "merge",
-        "merge: new columns and wider types of the data are taken; where it is not set, a new column beside a missing "
-        "one of nearly its name is refused. strict: neither is taken. overwrite, for an overwrite of the whole table: "
-        "the table gets the columns of the data.",
+        "merge: the table adopts new columns and wider types of the data. Unset: like merge, but a new column is "
+        "refused if the data lacks one of nearly the same name. strict: new columns and wider types are refused. "
+        "overwrite, when overwriting the whole table: the table gets the columns of the data.",
         choices=("strict", "merge", "overwrite"),
         keyword="schema_mode",
     )
@@ -159,19 +159,20 @@ class SchemaOptions:
 
 @dataclass(frozen=True)  # no slots: WriteOptions has several bases
 class OwnOptions:
-    """PyHudi's own options: the writer of a Spark DataFrame, the codec's level, and waiting for the disk."""
+    """PyHudi's own options: the writer of a Spark DataFrame, the compression level, and waiting for the disk."""
 
     engine: str = option(
         "hoodie.pyhudi.engine",
         "auto",
-        "Who writes a Spark DataFrame: this process when it is small (auto), always this process, always Spark.",
+        "The writer of a Spark DataFrame: this process if the DataFrame is small, else Spark (auto); always this "
+        "process; always Spark.",
         choices=("auto", "local", "spark"),
         keyword="engine",
     )
     local_max_rows: int = option(
         "hoodie.pyhudi.local.max.rows",
         100000,
-        "Largest input in rows that this process writes itself under engine auto.",
+        "engine auto: maximum rows of an input that this process writes itself.",
         minimum=0,
     )
     local_max_bytes: int = option(
@@ -180,44 +181,44 @@ class OwnOptions:
     compression_level: int = option(
         "hoodie.pyhudi.compression.level",
         1,
-        "Level of the codec; for gzip and zstd.",
+        "Compression level, for gzip and zstd.",
         keyword="compression_level",
         minimum=0,
     )
     storage_sync: bool = option(
         "hoodie.pyhudi.storage.sync",
         True,
-        "On a local disk a commit waits until the disk has what it names, so that a power cut loses nothing. With "
-        "false it can lose or empty files of completed instants; for tables that can be made again.",
+        "On a local disk a commit waits until its files are on the disk, so that a power cut loses nothing. With "
+        "`false` a power cut can lose or empty files of completed instants; only for tables that can be recreated.",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class ReplacingOptions:
     """`overwrite_mode`: the meaning of save mode overwrite without an operation. `static_partitions`: the partitions
-    that an insert_overwrite replaces, whatever its rows; () for those that get rows. `partitions_to_delete`: partition
-    paths and patterns.
+    that an insert_overwrite replaces regardless of its rows; () for those that get rows. `partitions_to_delete`:
+    partition paths and patterns.
     """
 
     overwrite_mode: str | None = option(
         "hoodie.datasource.overwrite.mode",
         None,
-        "What save mode overwrite does to a table when no operation is named: STATIC replaces all rows in one "
-        "commit (insert_overwrite_table), DYNAMIC those of the partitions that get rows (insert_overwrite). "
-        "Unset: Spark makes the table anew, `write_hudi` replaces all rows. A named operation wins, as in Hudi.",
+        "Effect of save mode overwrite without an operation: STATIC replaces all rows in one commit "
+        "(insert_overwrite_table), DYNAMIC replaces the rows of partitions that get rows (insert_overwrite). Unset: "
+        "Spark recreates the table, `write_hudi` replaces all rows. A named operation wins, as in Hudi.",
         choices=("STATIC", "DYNAMIC"),
     )
     static_partitions: tuple[str, ...] = option(
         "hoodie.static.overwrite.partition.paths",
         (),
-        "insert_overwrite: the partition paths that are replaced, whether rows go to them or not. Rows may go to "
-        "no others.",
+        "insert_overwrite: the partition paths to replace, even if they get no rows. Rows for other partitions are "
+        "refused.",
     )
     partitions_to_delete: tuple[str, ...] = option(
         "hoodie.datasource.write.partitions.to.delete",
         (),
-        "delete_partition: partition paths, with `*` for any text unless a partition has that very path. Unset: the "
-        "partitions of the rows that are given.",
+        "delete_partition: partition paths, with `*` for any text unless a partition has exactly that path. Unset: the "
+        "partitions of the given rows.",
     )
 
 
@@ -228,18 +229,19 @@ class CommitOptions:
     allow_empty: bool = option(
         "hoodie.allow.empty.commit",
         True,
-        "A write that changes no file makes a commit all the same, which moves checkpoints on; a delete that finds no "
-        "row, or no partition, only where this is set. With false it leaves no trace, and its result has no instant.",
+        "A write that changes no file still makes a commit, which advances checkpoints. A delete that matches no row "
+        "or no partition makes one only if this is set explicitly. `false`: no commit is made, and the result has no "
+        "instant.",
     )
     rolling_keys: tuple[str, ...] = option(
         "hoodie.write.rolling.metadata.keys",
         (),
-        "Keys of extra metadata that every commit and clean carries on from those before, unless it has its own value.",
+        "Keys of extra metadata that every commit and clean copies from earlier ones, unless it has its own value.",
     )
     lookback: int = option(
         "hoodie.write.rolling.metadata.timeline.lookback.commits",
         10,
-        "How many commits and cleans to look back through for these keys.",
+        "Number of earlier commits and cleans to search for these keys.",
         minimum=1,
     )
 
@@ -270,7 +272,7 @@ OLD_BULK_INSERT = "hoodie.sql.bulk.insert.enable"
 
 @dataclass(frozen=True, slots=True)
 class StatementOptions:
-    """Options of statements."""
+    """Options of SQL statements."""
 
     insert_into_operation: str = option(
         INSERT_INTO_OPERATION,
@@ -281,10 +283,10 @@ class StatementOptions:
     old_insert_mode: str = option(
         OLD_INSERT_MODE,
         "upsert",
-        "The older way to say it, where `hoodie.spark.sql.insert.into.operation` is not set; strict refuses keys that "
-        "are in the table.",
+        "The older form, used if `hoodie.spark.sql.insert.into.operation` is not set. strict refuses keys that are in "
+        "the table.",
         choices=("upsert", "strict", "non-strict"),
     )
     old_bulk_insert: bool = option(
-        OLD_BULK_INSERT, False, "The older way to say bulk_insert, with `hoodie.sql.insert.mode=non-strict`."
+        OLD_BULK_INSERT, False, "The older form of bulk_insert, with `hoodie.sql.insert.mode=non-strict`."
     )

@@ -32,20 +32,20 @@ DEFAULT_DRIVER_LOG_BYTES = 16 << 20
 SCHEMA_HISTORY = row(
     "hoodie.schema.on.read.enable",
     False,
-    "Reading and writing follow the schema history of a table that has one, and warn of false. Writing with true, "
-    "which makes such histories, is refused.",
+    "Reads and writes always follow the schema history of a table that has one, and warn of `false`. Writing with "
+    "`true`, which creates such histories in Hudi, is refused.",
     scopes=ON_READ_AND_WRITE,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class IncrementalOptions:
-    """How an incremental query handles missing and future commits, and which rows it leaves out."""
+    """Options of incremental queries: missing and future commits, and filters."""
 
     format: str = option(
         "hoodie.datasource.query.incremental.format",
         "latest_state",
-        "What an incremental query returns: rows in their newest version, or, of a table with change logs, all changes "
+        "Result of an incremental query: the newest versions of rows or, for a table with change logs, all changes "
         "(op, ts_ms, before, after).",
         choices=("latest_state", "cdc"),
         scopes=ON_READ,
@@ -53,36 +53,38 @@ class IncrementalOptions:
     full_scan: bool = option(
         "hoodie.datasource.read.incr.fallback.fulltablescan.enable",
         False,
-        "An incremental query whose commits were archived, or whose files were cleaned, looks through the newest state "
-        "of the table for rows of these commits. Otherwise it is an error.",
+        "If commits of an incremental query were archived, or their files were cleaned, search the newest state of the "
+        "table for rows of these commits. `false`: the query is an error.",
         scopes=ON_READ,
     )
     filters: tuple[str, ...] = option(
         "hoodie.datasource.read.incr.filters",
         (),
-        "Conditions in SQL with commas between them, all of which a row of an incremental query must meet.",
+        "SQL conditions, separated by commas, that every row of an incremental query must meet.",
         scopes=ON_READ,
     )
     path_glob: str = option(
         "hoodie.datasource.read.incr.path.glob",
         "",
-        "An incremental query reads only files whose full path ends as this pattern says; a star goes over folders.",
+        "An incremental query reads only files whose full path ends with a match of this pattern; `*` also matches "
+        "`/`.",
         scopes=ON_READ,
     )
     holes: str = option(
         "hoodie.read.timeline.holes.resolution.policy",
         "FAIL",
-        "What an incremental query below table version 8 does about a running or failed write before complete ones in "
-        "its range: fail, read up to it, or take completion times for the range. From version 8 on none is missed.",
+        "Below table version 8: reaction of an incremental query to a running or failed write that precedes completed "
+        "writes in its range: fail, read up to it, or apply the range to completion times. From version 8 on no write "
+        "is missed.",
         choices=("FAIL", "BLOCK", "USE_TRANSITION_TIME"),
         scopes=ON_READ,
     )
     driver_rows: int = option(
         "hoodie.pyhudi.incremental.driver.max.rows",
         10_000,  # some 3 MB in the driver's memory, as long as the DataFrame exists
-        "On a local master without Connect, an incremental query of a copy-on-write table whose commits say that they "
-        "wrote no more rows than this reads them when it is loaded, if their files have at most 64 MB. Such a "
-        "DataFrame has no `_metadata` column. With 0, Spark always reads the files, when rows are fetched.",
+        "On a local master without Connect, an incremental query of a copy-on-write table reads its rows when it is "
+        "loaded, if its commits wrote at most this many rows and their files have at most 64 MB. Such a DataFrame has "
+        "no `_metadata` column. 0: Spark always reads the files, when rows are fetched.",
         scopes=ON_READ,
         minimum=0,
     )
@@ -103,50 +105,50 @@ class QueryOptions:
     query_type: str = option(
         "hoodie.datasource.query.type",
         "snapshot",
-        "What a read returns. On copy-on-write tables read_optimized is the same as snapshot.",
+        "The result of a read. On copy-on-write tables read_optimized is the same as snapshot.",
         aliases=("hoodie.datasource.view.type",),
         choices=("snapshot", "read_optimized", "incremental"),
         scopes=ON_READ,
     )
     as_of: str | None = option(
-        AS_OF, None, "Read the table as it was then: an instant time, a timestamp or a date.", scopes=ON_READ
+        AS_OF, None, "Read the table as of an instant time, a timestamp or a date.", scopes=ON_READ
     )
     use_metadata: bool = option(
         METADATA,
         True,
-        "Queries take files and column statistics from the metadata table, if it is up to date. A new table gets one "
-        "with its first write, unless the call that makes it says false. A write that says true makes one if there is "
-        "none, one that says false takes it out; else a table keeps what it has.",
+        "Queries take files and column statistics from the metadata table if it is up to date. A new table gets one "
+        "with its first write, unless the creating call sets `false`. A write with `true` creates a missing metadata "
+        "table, a write with `false` removes it; otherwise a table keeps its metadata table or has none.",
         scopes=ON_READ_AND_WRITE,
         keyword="metadata_table",
     )
     unique_keys: bool = option(
         "hoodie.pyhudi.read.unique.keys",
         False,
-        "No key is in several file groups, as inserts of known keys leave it. Queries for keys, and for values with a "
-        "secondary index, then open only the file groups that the record index names; of keys that are in several, "
-        "rows would be missing.",
+        "Promise that no key is in more than one file group, which inserts of existing keys could cause. Queries for "
+        "keys, and for values with a secondary index, then open only the file groups that the record index names. If "
+        "the promise is broken, they miss rows.",
         scopes=ON_READ,
     )
     begin: str | None = option(
         BEGIN,
         None,
-        "An incremental query returns what was committed after this time, which is a completion time from table "
-        "version 8 on and an instant time below; `earliest` takes all commits.",
+        "An incremental query returns changes committed after this time: a completion time from table version 8 on, an "
+        "instant time below. `earliest`: all commits.",
         scopes=ON_READ,
     )
     end: str | None = option(
         END,
         None,
-        "An incremental query returns what was committed until this time, itself included; none: until now.",
+        "An incremental query returns changes committed up to and including this time. Unset: until now.",
         scopes=ON_READ,
     )
     driver_log_bytes: int = option(
         "hoodie.pyhudi.read.log.driver.max.bytes",
         DEFAULT_DRIVER_LOG_BYTES,
-        "Log files of a query on Spark that have at most so many bytes are read when its DataFrame is made, and their "
-        "rows are kept in the driver's memory as long as the DataFrame exists; on Spark Connect at most 1 MiB. Larger "
-        "ones, and all with 0, are read by Spark's tasks, when rows are fetched.",
+        "If the log files of a query on Spark have at most this many bytes, they are read when its DataFrame is "
+        "created, and their rows stay in the driver's memory as long as the DataFrame exists; on Spark Connect at most "
+        "1 MiB. Larger log files, or all with 0, are read by Spark's tasks when rows are fetched.",
         scopes=ON_READ,
         minimum=0,
     )

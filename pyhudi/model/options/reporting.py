@@ -1,4 +1,4 @@
-"""Options of what is told about actions while they run: metrics to reporters, commits to callbacks.
+"""Options of notifications about actions: metrics for reporters, commits for callbacks.
 
 Source: Hudi's documented keys (HoodieMetricsConfig, HoodieWriteCommitCallbackConfig).
 """
@@ -46,22 +46,22 @@ def _labels_of(text: str) -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class PushGatewayOptions:
-    """Where metrics are pushed to, and how often."""
+    """The push gateway for metrics, and how often they are pushed."""
 
     host: str = option("hoodie.metrics.pushgateway.host", "localhost", "Host of the push gateway.")
     port: int = option(
-        "hoodie.metrics.pushgateway.port", 9091, "Its port; with 443 it is spoken to by HTTPS.", minimum=1
+        "hoodie.metrics.pushgateway.port", 9091, "Port of the push gateway; with 443 HTTPS is used.", minimum=1
     )
     job: str = option("hoodie.metrics.pushgateway.job.name", "", "The name of the job under which metrics are pushed.")
     has_random_suffix: bool = option(
         "hoodie.metrics.pushgateway.random.job.name.suffix",
         True,
-        "A random number follows the name of the job, so that processes don't replace the metrics of each other.",
+        "Append a random number to the job name, so that processes don't replace each other's metrics.",
     )
     labels: Mapping[str, str] = option(
         _LABELS,
         {},
-        "Labels of all metrics that are pushed, as `name:value,name:value`.",
+        "Labels of all pushed metrics, as `name:value,name:value`.",
         Kind.TEXT,
         "",
         _labels_of,
@@ -69,58 +69,58 @@ class PushGatewayOptions:
     period_s: int = option(
         "hoodie.metrics.pushgateway.report.period.seconds",
         30,
-        "Metrics are pushed so many seconds apart, and when the process ends.",
+        "Seconds between two pushes; metrics are also pushed when the process ends.",
         minimum=1,
     )
     deletes_at_end: bool = option(
         "hoodie.metrics.pushgateway.delete.on.shutdown",
         True,
-        "The job's metrics are deleted from the gateway when the process ends. Say false for jobs of seconds, of which "
-        "Prometheus would see nothing.",
+        "Delete the job's metrics from the gateway when the process ends. Set `false` for jobs of a few seconds, which "
+        "Prometheus would otherwise miss.",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class MetricsOptions:
-    """`has_locks`: locks and conflicts are counted, too. `reporter_class`: of the user's own; it wins."""
+    """`has_locks`: locks and conflicts are counted, too. `reporter_class`: the user's own class, which wins."""
 
     is_on: bool = option(_ON, False, "Count what writes and table services do, and report it (docs/metrics.md).")
     reporter: str | None = option(
         _REPORTER,
         None,
-        "Who gets the metrics: PROMETHEUS (an endpoint of this process), PROMETHEUS_PUSHGATEWAY, SLF4J and CONSOLE "
-        "(Python's logging), INMEMORY (`pyhudi.metrics()`). Hudi's default is GRAPHITE, so it must be named here.",
+        "Receiver of the metrics: PROMETHEUS (an endpoint of this process), PROMETHEUS_PUSHGATEWAY, SLF4J and CONSOLE "
+        "(Python's logging), INMEMORY (`pyhudi.metrics()`). Required, as Hudi's default, GRAPHITE, is not supported.",
         choices=(*_PROMETHEUS, "SLF4J", "CONSOLE", "INMEMORY"),
         later=("GRAPHITE", "JMX", "DATADOG", "CLOUDWATCH", "M3"),
     )
     reporter_class: str | None = option(
         "hoodie.metrics.reporter.class",
         None,
-        "A reporter of one's own, as `module:Class`, in the place of `hoodie.metrics.reporter.type`.",
+        "Your own reporter as `module:Class`, instead of `hoodie.metrics.reporter.type`.",
         Kind.TEXT,
     )
     prefix: str | None = option(
         "hoodie.metrics.reporter.metricsname.prefix",
         None,
-        "The first part of the metrics' names. Unset: the table's name. A dot in it becomes `_`.",
+        "Prefix of the metrics' names. Unset: the table's name. A dot in it becomes `_`.",
         Kind.TEXT,
     )
     has_locks: bool = option(
-        _LOCK, False, "Count locks and resolved conflicts, too. Unset: as `hoodie.metrics.on` says."
+        _LOCK, False, "Count locks and resolved conflicts, too. Unset: same as `hoodie.metrics.on`."
     )
     has_log_blocks: bool = option(
         "hoodie.metricscompaction.log.blocks.on",
         False,
-        "Compactions report damaged log blocks and those that were rolled back.",
+        "Compactions report damaged and rolled-back log blocks.",
     )
     prometheus_port: int = option(
-        "hoodie.metrics.prometheus.port", 9090, "Port of the endpoint that Prometheus asks.", minimum=0
+        "hoodie.metrics.prometheus.port", 9090, "Port of the endpoint that Prometheus scrapes.", minimum=0
     )
     gateway: PushGatewayOptions = part(PushGatewayOptions)
 
 
 def metrics_options(values: Values) -> MetricsOptions:
-    """Raises ConfigError when metrics have no reporter, MissingLibrary when theirs is not installed."""
+    """The options of a call. Raises ConfigError if metrics have no reporter, MissingLibrary if it is not installed."""
     options = parse(MetricsOptions, values)
     if not options.is_on:
         return options
@@ -166,34 +166,34 @@ def _headers_of(text: str) -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class CallbackOptions:
-    """`function`: the caller's own function instead of a class by its name."""
+    """`function`: the caller's own function instead of a class name."""
 
-    is_on: bool = option(_CALLBACK_ON, False, "Tell somebody about each commit of a write, once it is complete.")
+    is_on: bool = option(_CALLBACK_ON, False, "Call back after each completed commit of a write.")
     class_name: str = option(
         CALLBACK_CLASS,
         HTTP_CALLBACK,
-        "Who is told: Hudi's HTTP callback, or a function of one's own as `module:name`; in Python the function "
+        "The callback: Hudi's HTTP callback, or your own function as `module:name`; in Python also the function "
         "itself. It is called with the message as a dict.",
     )
     url: str | None = option(
-        _URL, None, "The HTTP callback posts its message, Hudi's JSON, to this address.", Kind.TEXT
+        _URL, None, "Address to which the HTTP callback posts its message, Hudi's JSON.", Kind.TEXT
     )
     timeout_s: int = option(
         "hoodie.write.commit.callback.http.timeout.seconds",
         30,
-        "So many seconds it waits for a connection and for an answer, at each of three attempts.",
+        "Seconds that the HTTP callback waits for a connection and for an answer, in each of three attempts.",
         minimum=1,
     )
     api_key: str = option(
         _API_KEY,
         "hudi_write_commit_http_callback",
-        "Sent as the header HUDI-CALLBACK-KEY. It is shown nowhere.",
+        "Sent as the header HUDI-CALLBACK-KEY. It is never shown.",
         secret=True,
     )
     headers: Mapping[str, str] = option(
         _HEADERS,
         {},
-        "More headers, as `Name:value;Name:value`. They are shown nowhere.",
+        "More headers, as `Name:value;Name:value`. They are never shown.",
         Kind.TEXT,
         "",
         _headers_of,
@@ -203,14 +203,14 @@ class CallbackOptions:
 
 
 def callback_options(values: Values, arguments: Mapping[str, object]) -> CallbackOptions:
-    """The options of a call. `arguments`: as the caller gave them, perhaps with a function.
+    """The options of a call. `arguments`: the caller's, which may include a function.
 
     Raises: ConfigError for Hudi's other classes, and for an HTTP callback without an address.
     """
     options = parse(CallbackOptions, values)
-    given = arguments.get(CALLBACK_CLASS)
-    if callable(given):
-        options = replace(options, function=given)
+    argument = arguments.get(CALLBACK_CLASS)
+    if callable(argument):
+        options = replace(options, function=argument)
     if not options.is_on or options.function is not None or ":" in options.class_name:
         return options
     if queue := _QUEUES.search(options.class_name):

@@ -1,4 +1,4 @@
-"""How much of a table's history is kept: file versions (cleaning), instants (archiving), partitions (time to live).
+"""Options of the retention of history: file versions (cleaning), instants (archiving), partitions (time to live).
 
 Source: Hudi's documented keys; sides taken are in docs/compatibility.md.
 """
@@ -35,24 +35,24 @@ _KEPT_MAX = "hoodie.keep.max.commits"
 
 @dataclass(frozen=True, slots=True)
 class ArchivingOptions:
-    """Options of archiving; instants that cleaning keeps stay active, too."""
+    """Options of archiving. Instants that cleaning keeps also remain active."""
 
     automatic: bool = option(
         "hoodie.archive.automatic",
         True,
-        "Writes archive instants when there are more commits on the active timeline than `hoodie.keep.max.commits`.",
+        "Writes archive instants if the active timeline has more commits than `hoodie.keep.max.commits`.",
     )
     commits_kept_max: int = option(
         _KEPT_MAX,
         30,
-        "Completed commits on the active timeline above which archiving starts. Raised when cleaning keeps more.",
+        "Archiving starts if the active timeline has more completed commits than this. Raised if cleaning keeps more.",
         minimum=1,
         keyword="max_commits",
     )
     commits_kept_min: int = option(
         KEPT_MIN,
         20,
-        "Completed commits that archiving leaves on the active timeline. Raised when cleaning keeps more.",
+        "Completed commits that archiving leaves on the active timeline. Raised if cleaning keeps more.",
         minimum=1,
         keyword="min_commits",
     )
@@ -65,36 +65,36 @@ class ArchivingOptions:
     beyond_savepoint: bool = option(
         "hoodie.archive.beyond.savepoint",
         False,
-        "Archive commits after a savepoint too; the savepointed ones stay. By default archiving stops at the "
-        "first savepoint. `restore` refuses to go back over archived commits.",
+        "Also archive commits after a savepoint, but not savepointed commits. By default archiving stops at the first "
+        "savepoint. `restore` refuses to undo archived commits.",
     )
     stops_at_latest_clean: bool = option(
         "hoodie.archive.block.on.latest.clean.ectr",
         False,
-        "Archive nothing at or after the earliest commit that the latest clean kept.",
+        "Don't archive instants from the earliest commit on that the latest clean kept.",
     )
     merged_files: int = option(
         "hoodie.timeline.compaction.batch.size",
         10,
-        "From table version 8 on: as many files of one level of the history are merged into one of the next level.",
+        "From table version 8 on: number of history files of one level that are merged into one of the next level.",
         minimum=2,
     )
     merged_bytes_max: int = option(
         "hoodie.timeline.compaction.target.file.max.bytes",
         1048576000,
-        "From table version 8 on: bytes of history files that are merged into one at most.",
+        "From table version 8 on: maximum bytes of history files that are merged into one.",
         minimum=1,
     )
     manifests_kept: int = option(
         "hoodie.timeline.manifest.retained.versions",
         3,
-        "From table version 8 on: versions of the history that stay readable for those who began before.",
+        "From table version 8 on: versions of the history that remain readable, for reads that began earlier.",
         minimum=1,
     )
 
 
 def archiving_options(values: Values) -> ArchivingOptions:
-    """The options of a write or of a call of a service. Raises ConfigError when max is not above min."""
+    """The options of a write or of a call of a service. Raises ConfigError unless max is above min."""
     options = parse(ArchivingOptions, values)
     if options.commits_kept_max <= options.commits_kept_min:
         raise ConfigError(
@@ -124,13 +124,13 @@ _POLICY_OF = {
 @dataclass(frozen=True, slots=True)
 class PartitionFilter:
     """The partitions that a clean may cover: those `selected` by path, else those whose whole path matches `regex`.
-    Neither: all.
+    If neither is set, all partitions.
     """
 
     selected: tuple[str, ...] = option(
         _SELECTED,
         (),
-        "Clean these partitions only: paths with commas between them. Needs `hoodie.clean.incremental.enabled=false`.",
+        "Clean only these partitions: paths, separated by commas. Needs `hoodie.clean.incremental.enabled=false`.",
         kind=Kind.TEXT,
         aliases=("hoodie.cleaner.partition.filter.selected",),
         convert=names_of,
@@ -154,11 +154,11 @@ class PartitionFilter:
 class CleaningOptions:
     """`trigger_is_given`: the caller set the number of commits."""
 
-    automatic: bool = option("hoodie.clean.automatic", True, "Writes clean when they are complete.")
+    automatic: bool = option("hoodie.clean.automatic", True, "Writes clean after they complete.")
     policy: str = option(
         _POLICY,
         KEEP_LATEST_COMMITS,
-        "What is kept as well as the newest version of every file. Unset, and just one of the three numbers is given: "
+        "What cleaning keeps besides the newest version of every file. Unset: if only one of the three numbers is set, "
         "the policy of that number.",
         aliases=("hoodie.cleaner.policy",),
         choices=(KEEP_LATEST_COMMITS, KEEP_LATEST_FILE_VERSIONS, KEEP_LATEST_BY_HOURS),
@@ -167,7 +167,7 @@ class CleaningOptions:
     commits_retained: int = option(
         _COMMITS,
         10,
-        "KEEP_LATEST_COMMITS: the table can be read as of each of this many newest commits.",
+        "KEEP_LATEST_COMMITS: the number of newest commits as of which the table can be read.",
         aliases=("hoodie.cleaner.commits.retained",),
         minimum=1,
         keyword="commits_retained",
@@ -175,7 +175,7 @@ class CleaningOptions:
     hours_retained: int = option(
         _HOURS,
         24,
-        "KEEP_LATEST_BY_HOURS: the table can be read as of each commit of this many last hours.",
+        "KEEP_LATEST_BY_HOURS: the table can be read as of each commit of this many hours.",
         aliases=("hoodie.cleaner.hours.retained",),
         minimum=0,
         keyword="hours_retained",
@@ -183,7 +183,7 @@ class CleaningOptions:
     file_versions_retained: int = option(
         _VERSIONS,
         3,
-        "KEEP_LATEST_FILE_VERSIONS: how many versions of every file group are kept.",
+        "KEEP_LATEST_FILE_VERSIONS: the number of versions of every file group to keep.",
         aliases=("hoodie.cleaner.fileversions.retained",),
         minimum=1,
         keyword="file_versions_retained",
@@ -191,17 +191,17 @@ class CleaningOptions:
     is_incremental: bool = option(
         _INCREMENTAL,
         True,
-        "Cleaning looks at the partitions that changed since the last one, not at all of them.",
+        "Clean only partitions that changed since the last clean.",
         aliases=("hoodie.cleaner.incremental.mode",),
     )
     partitions: PartitionFilter = part(PartitionFilter)
     trigger: str = option(
-        "hoodie.clean.trigger.strategy", "NUM_COMMITS", "What automatic cleaning waits for.", choices=("NUM_COMMITS",)
+        "hoodie.clean.trigger.strategy", "NUM_COMMITS", "The trigger of automatic cleaning.", choices=("NUM_COMMITS",)
     )
     trigger_commits: int = option(
         _TRIGGER,
         1,
-        "Commits since the last cleaning that trigger one. `HudiTable.clean` waits only if this is given.",
+        "Number of commits since the last clean that triggers a clean. `HudiTable.clean` obeys it only if it is set.",
         aliases=("hoodie.clean.max.commits",),
         minimum=1,
     )
@@ -209,13 +209,13 @@ class CleaningOptions:
     commits_cleaned_max: int = option(
         "hoodie.clean.max.commits.to.clean",
         2**63 - 1,
-        "Commits by which one cleaning may move what is kept: a table that was long not cleaned is cleaned in steps.",
+        "Maximum number of commits that one clean covers, so that a table not cleaned for long is cleaned in steps.",
         minimum=1,
     )
 
 
 def cleaning_options(values: Values) -> CleaningOptions:
-    """The options of a write or of a call of a service. Warns when archiving is set to keep less than cleaning."""
+    """The options of a write or of a call of a service. Warns if archiving is set to keep less than cleaning."""
     options = parse(CleaningOptions, values)
     options = replace(options, policy=_policy(options, values), trigger_is_given=values.is_given(_TRIGGER))
     _check_partitions(options)
@@ -238,7 +238,7 @@ def _check_partitions(options: CleaningOptions) -> None:
 
 
 def _check_archiving(options: CleaningOptions, values: Values) -> None:
-    """Warn of a smaller number for archiving, which has no effect: archiving goes only as far as cleaning."""
+    """Warn of a smaller number for archiving. It has no effect, as archiving never overtakes cleaning."""
     commits_min = values.texts.get(KEPT_MIN)
     if options.policy == KEEP_LATEST_COMMITS and commits_min and int(commits_min) <= options.commits_retained:
         warn_caller(
@@ -250,7 +250,7 @@ def _check_archiving(options: CleaningOptions, values: Values) -> None:
 
 
 def _policy(options: CleaningOptions, values: Values) -> str:
-    """The policy; without one, a single given number implies it, as in Hudi 1.x."""
+    """The policy. If none is set, a single set number implies it, as in Hudi 1.x."""
     bounds = [key for key in _POLICY_OF if values.is_given(key)]
     if not values.is_given(_POLICY) and len(bounds) == 1:
         return _POLICY_OF[bounds[0]]
@@ -265,41 +265,38 @@ KEEP_BY_CREATION_TIME = "KEEP_BY_CREATION_TIME"
 _TTL_CLASS = row(
     "hoodie.partition.ttl.strategy.class",
     None,
-    "The same by the name of Hudi's class, KeepByTimeStrategy or KeepByCreationTimeStrategy.",
+    "The same by Hudi's class name, KeepByTimeStrategy or KeepByCreationTimeStrategy.",
 )
 _STRATEGY_OF = {"KeepByTimeStrategy": KEEP_BY_TIME, "KeepByCreationTimeStrategy": KEEP_BY_CREATION_TIME}
 
 
 @dataclass(frozen=True, slots=True)
 class TtlOptions:
-    """`days_retained` 0 or less: nothing expires. `partitions`: those that may expire; () for all of them."""
+    """`days_retained` 0 or less: nothing expires. `partitions`: those that may expire; () for all."""
 
-    inline: bool = option(
-        "hoodie.partition.ttl.inline", False, "Writes delete the partitions that have expired when they are complete."
-    )
+    inline: bool = option("hoodie.partition.ttl.inline", False, "Writes delete expired partitions after they complete.")
     strategy: str = option(
         "hoodie.partition.ttl.management.strategy.type",
         KEEP_BY_TIME,
-        "What the age of a partition counts from: KEEP_BY_TIME its newest base file, KEEP_BY_CREATION_TIME its "
-        "first commit.",
+        "Start of a partition's age: its newest base file (KEEP_BY_TIME) or its first commit (KEEP_BY_CREATION_TIME).",
         choices=(KEEP_BY_TIME, KEEP_BY_CREATION_TIME),
         also=(_TTL_CLASS,),
     )
     days_retained: int = option(
         "hoodie.partition.ttl.strategy.days.retain",
         -1,
-        "Days after which a partition expires; none does at 0 or less.",
+        "Days after which a partition expires. 0 or less: partitions never expire.",
         keyword="days_retained",
     )
     partitions: tuple[str, ...] = option(
         "hoodie.partition.ttl.strategy.partition.selected",
         (),
-        "The partition paths that may expire; unset: all of them.",
+        "The partition paths that may expire. Unset: all.",
     )
     partitions_max: int = option(
         "hoodie.partition.ttl.strategy.max.delete.partitions",
         1000,
-        "Partitions that are deleted at once, the oldest ones first; the others go the next time.",
+        "Maximum number of partitions deleted at once, oldest first; the others follow the next time.",
         minimum=1,
         keyword="max_partitions",
     )
@@ -308,13 +305,13 @@ class TtlOptions:
 def ttl_options(values: Values) -> TtlOptions:
     """The options of a write or of a call. Raises ConfigError for a strategy other than Hudi's."""
     options = parse(TtlOptions, values)
-    named = values.text(_TTL_CLASS)
-    if named is None:
+    class_name = values.text(_TTL_CLASS)
+    if class_name is None:
         return options
-    strategy = _STRATEGY_OF.get(named.rpartition(".")[2])
+    strategy = _STRATEGY_OF.get(class_name.rpartition(".")[2])
     if strategy is None:
         raise ConfigError(
-            f"{_TTL_CLASS.key}={named}: known are Hudi's own, {' and '.join(_STRATEGY_OF)}. For a rule of your own "
-            "call HudiTable.delete_partitions with the partitions that it picks."
+            f"{_TTL_CLASS.key}={class_name}: known are Hudi's own, {' and '.join(_STRATEGY_OF)}. For a rule of your "
+            "own call HudiTable.delete_partitions with the partitions that it picks."
         )
     return replace(options, strategy=strategy)

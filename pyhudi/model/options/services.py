@@ -36,31 +36,31 @@ class CompactionOptions:
     inline: bool = option(
         "hoodie.compact.inline",
         True,
-        "Merge-on-read: writes compact when the trigger says so. Unset means true, as in Hudi's Spark writers.",
+        "Merge-on-read: writes compact if the trigger fires. Unset: `true`, as in Hudi's Spark writers.",
         default_text="",
     )
     schedule_inline: bool = option(
         "hoodie.compact.schedule.inline",
         False,
-        "With `hoodie.compact.inline=false`: writes only schedule a compaction when the trigger says so.",
+        "With `hoodie.compact.inline=false`: writes only schedule a compaction if the trigger fires.",
     )
     trigger: str = option(
         _TRIGGER,
         "NUM_COMMITS",
-        "What a compaction waits for. `HudiTable.compact` waits only if this or one of its two numbers is given.",
+        "The trigger of compactions. `HudiTable.compact` obeys it only if this or one of its two numbers is set.",
         choices=("NUM_COMMITS", "NUM_COMMITS_AFTER_LAST_REQUEST", "TIME_ELAPSED", "NUM_AND_TIME", "NUM_OR_TIME"),
     )
     delta_commits_max: int = option(
-        _DELTA_COMMITS, 5, "Delta commits since the last compaction that trigger one.", minimum=1
+        _DELTA_COMMITS, 5, "Delta commits since the last compaction that trigger a new one.", minimum=1
     )
     delta_seconds_max: int = option(
-        _DELTA_SECONDS, 3600, "Seconds since the last compaction that trigger one.", minimum=0
+        _DELTA_SECONDS, 3600, "Seconds since the last compaction that trigger a new one.", minimum=0
     )
     trigger_is_given: bool = False
     strategies: tuple[str, ...] = option(
         "hoodie.compaction.strategy",
         (_STRATEGY,),
-        "Which slices a compaction takes: Hudi's class names, or LOG_FILE_SIZE, LOG_FILE_NUM, DAY_BASED, "
+        "The choice of slices to compact: Hudi's class names, or LOG_FILE_SIZE, LOG_FILE_NUM, DAY_BASED, "
         "PARTITION_REGEX, BOUNDED_IO, BOUNDED_PARTITION_AWARE, UNBOUNDED_PARTITION_AWARE, UNBOUNDED, or your own "
         "class as `module:Class`; several are applied one after the other.",
         keyword="strategy",
@@ -68,34 +68,34 @@ class CompactionOptions:
     target_io_mb: int = option(
         "hoodie.compaction.target.io",
         512000,
-        "MB that one compaction may read and write; the slice that passes it is the last one.",
+        "MB that one compaction may read and write; the slice that exceeds it is the last one.",
         minimum=1,
         keyword="target_io_mb",
     )
     log_size_threshold_bytes: int = option(
-        "hoodie.compaction.logfile.size.threshold", 0, "Slices with fewer bytes of logs are left.", minimum=0
+        "hoodie.compaction.logfile.size.threshold", 0, "Skip slices with fewer bytes of log files.", minimum=0
     )
     log_num_threshold: int = option(
-        "hoodie.compaction.logfile.num.threshold", 0, "Slices with fewer log files are left.", minimum=0
+        "hoodie.compaction.logfile.num.threshold", 0, "Skip slices with fewer log files.", minimum=0
     )
     day_partitions: int = option(
         "hoodie.compaction.daybased.target.partitions",
         10,
-        "Strategies by day: how many partitions, or days, to take.",
+        "Strategies by day: number of partitions, or days, to compact.",
         minimum=1,
     )
     partition_regex: str | None = option(
-        "hoodie.compaction.partition.path.regex", None, "PARTITION_REGEX: which partitions to take."
+        "hoodie.compaction.partition.path.regex", None, "PARTITION_REGEX: the partitions to compact."
     )
     log_inline: bool = option(
         "hoodie.log.compaction.inline",
         False,
-        "Writes to merge-on-read tables merge log blocks of slices that have enough of them, if they did not compact.",
+        "Writes to merge-on-read tables that don't compact merge the log blocks of slices that have enough of them.",
     )
     log_blocks_min: int = option(
         "hoodie.log.compaction.blocks.threshold",
         5,
-        "Log blocks of a slice that a log compaction merges; slices with fewer are left.",
+        "Minimum number of log blocks in a slice for a log compaction to merge them.",
         minimum=1,
         keyword="min_log_blocks",
     )
@@ -122,30 +122,31 @@ LAYOUT_KEYS = (SORT_COLUMNS, LAYOUT, _CURVE, _SAMPLE)
 LAYOUT_ENABLE = row(
     "hoodie.layout.optimize.enable",
     False,
-    "Old switch for layouts; the strategy and the sort columns decide, which this demands.",
+    "Old switch for layouts; `true` requires sort columns. The strategy and the sort columns decide.",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class LayoutOptions:
-    """The order of rows in new files. `columns` empty: the order of reading."""
+    """The order of rows in new files. No `columns`: rows are in the order in which they were read."""
 
     columns: tuple[str, ...] = option(
-        SORT_COLUMNS, (), "Columns to sort rows by; nested ones with dots. They go into the plan, with the layout."
+        SORT_COLUMNS, (), "Columns to sort rows by; nested columns with dots. The plan stores them, with the layout."
     )
     strategy: str = option(
         LAYOUT,
         "LINEAR",
-        "LINEAR sorts by the columns in turn; ZORDER and HILBERT keep rows together that are alike in all of them.",
+        "LINEAR sorts by one column after the other; ZORDER and HILBERT keep rows together that are similar in all "
+        "columns.",
         choices=("LINEAR", "ZORDER", "HILBERT"),
     )
     curve_method: str = option(
         _CURVE,
         "DIRECT",
-        "How values become coordinates of a curve: DIRECT by the values themselves, SAMPLE by their ranks in a sample.",
+        "Coordinates of a curve: the values themselves (DIRECT), or their ranks in a sample (SAMPLE).",
         choices=("DIRECT", "SAMPLE"),
     )
-    sample_size: int = option(_SAMPLE, 200_000, "SAMPLE: how many rows a sample has.", minimum=1)
+    sample_size: int = option(_SAMPLE, 200_000, "SAMPLE: number of rows in the sample.", minimum=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,20 +156,21 @@ class ClusteringOptions:
     inline: bool = option(
         "hoodie.clustering.inline",
         False,
-        "Writes cluster when `hoodie.clustering.inline.max.commits` were made since the last clustering.",
+        "Writes cluster after `hoodie.clustering.inline.max.commits` commits since the last clustering.",
         aliases=("hoodie.datasource.clustering.inline.enable",),
     )
-    inline_commits_max: int = option(_INLINE_COMMITS, 4, "Commits between two clusterings of writes.", minimum=1)
+    inline_commits_max: int = option(_INLINE_COMMITS, 4, "Commits between two clusterings by writes.", minimum=1)
     schedule_inline: bool = option(
         "hoodie.clustering.schedule.inline",
         False,
-        "Writes only plan a clustering, every `hoodie.clustering.async.max.commits`; any process may execute it.",
+        "Writes only plan a clustering, every `hoodie.clustering.async.max.commits` commits; any process may execute "
+        "it.",
     )
     async_enabled: bool = option(
         "hoodie.clustering.async.enabled",
         False,
-        "As `hoodie.clustering.schedule.inline`. Streams execute the plan next to their batches; a plan of other "
-        "writes any process executes, with `HudiTable.cluster`.",
+        "Like `hoodie.clustering.schedule.inline`. Streams execute their plans next to their batches; any process can "
+        "execute plans of other writes with `HudiTable.cluster`.",
         aliases=("hoodie.datasource.clustering.async.enable",),
     )
     async_commits_max: int = option(_ASYNC_COMMITS, 4, "Commits between two plans that writes schedule.", minimum=1)
@@ -176,48 +178,48 @@ class ClusteringOptions:
     plan_strategy: str = option(
         "hoodie.clustering.plan.strategy.class",
         _PLAN_CLASS,
-        "Which slices a clustering takes: Hudi's class names, or SIZE_BASED, SINGLE_FILE_SORT, RECENT_DAYS, "
+        "The choice of slices to cluster: Hudi's class names, or SIZE_BASED, SINGLE_FILE_SORT, RECENT_DAYS, "
         "SELECTED_PARTITIONS, COMMIT_BASED, STREAM_COPY, CONSISTENT_BUCKET, or your own class as `module:Class`.",
     )
     execution_strategy: str | None = option(
         "hoodie.clustering.execution.strategy.class",
         None,
-        "Is in the plan for engines that choose by it; unset: the one that goes with the plan strategy. "
-        "PyHudi rewrites rows whichever it is.",
+        "Stored in the plan for other engines. Unset: the one that belongs to the plan strategy. PyHudi itself ignores "
+        "it.",
     )
     update_strategy: str = option(
         "hoodie.clustering.updates.strategy",
         _UPDATE_CLASS,
-        "Writes to file groups that a clustering waits for: SparkRejectUpdateStrategy (REJECT) refuses them, "
-        "SparkAllowUpdateStrategy (ALLOW) allows them, and the clustering is dropped. "
-        "SparkConsistentBucketDuplicateUpdateStrategy (DUPLICATE) allows them, and rolls back a plan that nobody is "
-        "executing: PyHudi does not write rows twice.",
+        "Writes to file groups of a pending clustering: SparkRejectUpdateStrategy (REJECT) refuses them, "
+        "SparkAllowUpdateStrategy (ALLOW) allows them and drops the clustering. "
+        "SparkConsistentBucketDuplicateUpdateStrategy (DUPLICATE) allows them and rolls back a plan that no process is "
+        "executing, as PyHudi does not write rows twice.",
     )
     rollback_pending_on_conflict: bool = option(
         "hoodie.clustering.rollback.pending.replacecommit.on.conflict",
         False,
-        "Writes to file groups that a clustering waits for roll that clustering back and go on.",
+        "Writes to file groups of a pending clustering roll that clustering back.",
     )
     plans_expire: bool = option(
         "hoodie.clustering.enable.expirations",
         False,
-        "Writes and clusterings roll back plans that have waited for too long and that nobody is executing.",
+        "Writes and clusterings roll back expired plans that no process is executing.",
     )
     expiration_min: int = option(
-        "hoodie.clustering.expiration.threshold.mins", 60, "How many minutes plans may wait, if they expire.", minimum=0
+        "hoodie.clustering.expiration.threshold.mins", 60, "Minutes after which plans expire, if they do.", minimum=0
     )
     # Which partitions
     partition_filter: str = option(
         "hoodie.clustering.plan.partition.filter.mode",
         "NONE",
-        "Which partitions are looked into.",
+        "The choice of partitions.",
         choices=("NONE", "RECENT_DAYS", "SELECTED_PARTITIONS", "DAY_ROLLING"),
     )
     lookback_partitions: int = option(
-        f"{_PLAN}daybased.lookback.partitions", 2, "RECENT_DAYS: how many partitions, last names first.", minimum=1
+        f"{_PLAN}daybased.lookback.partitions", 2, "RECENT_DAYS: number of partitions, last names first.", minimum=1
     )
     skip_latest_partitions: int = option(
-        f"{_PLAN}daybased.skipfromlatest.partitions", 0, "RECENT_DAYS: how many to leave out first.", minimum=0
+        f"{_PLAN}daybased.skipfromlatest.partitions", 0, "RECENT_DAYS: number of last partitions to skip.", minimum=0
     )
     begin_partition: str | None = option(
         f"{_PLAN}cluster.begin.partition", None, "SELECTED_PARTITIONS: the first partition path."
@@ -225,40 +227,40 @@ class ClusteringOptions:
     end_partition: str | None = option(
         f"{_PLAN}cluster.end.partition", None, "SELECTED_PARTITIONS: the last partition path."
     )
-    partitions: tuple[str, ...] = option(f"{_PLAN}partition.selected", (), "Just these partition paths.")
+    partitions: tuple[str, ...] = option(f"{_PLAN}partition.selected", (), "Only these partition paths.")
     partition_regex: str | None = option(
-        f"{_PLAN}partition.regex.pattern", None, "Only partition paths that match as a whole."
+        f"{_PLAN}partition.regex.pattern", None, "Only partition paths that match this pattern as a whole."
     )
     # Which slices, in which groups
     small_file_limit_bytes: int = option(
-        f"{_PLAN}small.file.limit", 314_572_800, "Slices with base files of this size or more are left.", minimum=0
+        f"{_PLAN}small.file.limit", 314_572_800, "Skip slices with base files of at least this size.", minimum=0
     )
     target_file_bytes: int = option(
         f"{_PLAN}target.file.max.bytes",
         1_073_741_824,
-        "How large new base files may get.",
+        "Maximum size in bytes of new base files.",
         minimum=1,
         keyword="target_file_size_bytes",
     )
     group_bytes_max: int = option(
-        f"{_PLAN}max.bytes.per.group", 2_147_483_648, "How much is sorted together, in bytes of base files.", minimum=1
+        f"{_PLAN}max.bytes.per.group", 2_147_483_648, "Maximum bytes of base files sorted together.", minimum=1
     )
     groups_max: int = option(
         f"{_PLAN}max.num.groups",
         30,
-        "How many groups one clustering takes.",
+        "Maximum number of groups in one clustering.",
         minimum=1,
         keyword="max_groups",
     )
     single_slices: bool = option(
         f"{_PLAN}single.group.clustering.enabled",
         True,
-        "Rewrite slices that are alone in their group: good for sorting, not for larger files.",
+        "Also rewrite slices that are alone in their group, which sorts them but makes no larger files.",
     )
     slice_order: str = option(
         f"{_PLAN}file.slices.sort.by",
         "SIZE",
-        "Which slices come together in groups: SIZE largest first, INSTANT_TIME oldest first, or both with a comma.",
+        "Order in which slices are grouped: SIZE (largest first), INSTANT_TIME (oldest first), or both with a comma.",
     )
     earliest_commit: str | None = option(
         f"{_PLAN}earliest.commit.to.cluster", None, "COMMIT_BASED: only base files written after this instant."

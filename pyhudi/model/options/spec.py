@@ -1,4 +1,4 @@
-"""One option: its key, kind of value, default, older spellings and its support in this release.
+"""One option: its key, kind of value, default, older spellings and support in this release.
 
 Keys, defaults and older spellings are Hudi's (1.2, with other spellings of 0.15 and 1.0). Keys that begin with
 `hoodie.pyhudi.` are ours.
@@ -74,7 +74,7 @@ class OptionSpec:
     spellings. `accepted` (lower case): values of an option that is not honoured that match our behaviour. `choices`:
     the values of an honoured option (compared without case); `later`: Hudi's values that this release refuses by name.
     `minimum` is that of an integer. `keyword` is its name in Python calls. `may_be_empty`: an empty text means "none";
-    that of any other option means "not given". `secret`: its value is shown nowhere.
+    for any other option it means "not set". `secret`: its value is never shown.
     """
 
     key: str
@@ -126,8 +126,8 @@ class OptionSpec:
 
 
 def text_of(value: object) -> str:
-    """A Python value as option text: True → "true", a list or tuple → its items with commas, None → "", a function →
-    "module:name".
+    """Convert a Python value to option text: True → "true", a list or tuple → its items with commas, None → "", a
+    function → "module:name".
     """
     if value is None:
         return ""

@@ -45,21 +45,21 @@ class StreamOptions:
     batch_id: int | None = option(
         BATCH_ID,
         None,
-        "The write is this batch of a stream: its commit says so, and it is refused when the batch is in the table. "
-        "The sink sets it.",
+        "Number of the stream's batch that is written. The commit stores it, and a batch that is already in the table "
+        "is refused. The sink sets it.",
         Kind.INTEGER,
         minimum=0,
     )
     identifier: str = option(
         IDENTIFIER,
         _UNNAMED,
-        "Which stream a batch is of. Streams without a name are told apart by the query ids of their checkpoints; of "
-        "those with one the name alone counts, so a new checkpoint location needs a new one.",
+        "Name of the stream. Unnamed streams are distinguished by the query ids of their checkpoints. For named "
+        "streams only the name counts, so a new checkpoint location needs a new name.",
     )
     query: str | None = option(
         QUERY_ID,
         None,
-        "The streaming query that the batch is of, which its commit notes next to the number. The sink sets it.",
+        "Id of the batch's streaming query; the commit stores it with the batch number. The sink sets it.",
     )
     retry_count: int = option(
         "hoodie.datasource.write.streaming.retry.count",
@@ -70,13 +70,13 @@ class StreamOptions:
     retry_interval_s: float = milliseconds(
         "hoodie.datasource.write.streaming.retry.interval.ms",
         2.0,
-        "Milliseconds between the first two tries to write a batch; they double from try to try.",
+        "Milliseconds between the first two attempts to write a batch; they double with each attempt.",
         minimum=0,
     )
     ignore_failed_batch: bool = option(
         "hoodie.datasource.write.streaming.ignore.failed.batch",
         False,
-        "A batch that can't be written is left out, with a warning, and the stream goes on. Its rows are lost.",
+        "Skip a batch that can't be written, with a warning, and continue the stream. Its rows are lost.",
     )
     disable_compaction: bool = option(
         "hoodie.datasource.write.streaming.disable.compaction",
@@ -87,12 +87,12 @@ class StreamOptions:
         "hoodie.datasource.compaction.async.enable",
         True,
         "Streams into merge-on-read tables plan a compaction when it is due, and run it next to their batches. With "
-        "false, or `hoodie.compact.inline=true`, a batch compacts when it is complete, as other writes do.",
+        "`false`, or `hoodie.compact.inline=true`, a batch compacts after it completes, like other writes.",
     )
     async_clean: bool = option(
         "hoodie.clean.async.enabled",
         False,
-        "Streams clean next to their batches. Other writes clean when they are complete.",
+        "Streams clean next to their batches. Other writes clean after they complete.",
         aliases=("hoodie.clean.async",),
     )
 
@@ -108,18 +108,18 @@ class SourceOptions:
     start: str = option(
         START_OFFSET,
         "earliest",
-        "Where a new stream begins: with the first commit (earliest), with the first one after now (latest), or after "
-        "a time, as `hoodie.datasource.read.begin.instanttime`. A stream with a checkpoint goes on from there.",
+        "Start of a new stream: the first commit (earliest), the next commit (latest), or the first commit after a "
+        "time, as in `hoodie.datasource.read.begin.instanttime`. A stream with a checkpoint continues from there.",
         aliases=(START_OFFSET.lower(),),  # Spark passes options to a Python data source in lower case
         scopes=ON_READ,
     )
     max_commits: int | None = option(
-        MAX_COMMITS, None, "A batch of a stream has at most so many commits.", Kind.INTEGER, minimum=1, scopes=ON_READ
+        MAX_COMMITS, None, "Maximum number of commits in a batch of a stream.", Kind.INTEGER, minimum=1, scopes=ON_READ
     )
     max_bytes: int | None = option(
         MAX_BYTES,
         None,
-        "A batch of a stream ends with the commit that brings the files of its commits to so many bytes.",
+        "A batch of a stream ends with the commit whose files bring its total to this many bytes.",
         Kind.INTEGER,
         minimum=1,
         scopes=ON_READ,

@@ -68,7 +68,7 @@ def _properties(option_key: str, text: str) -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class SyncOptions:
-    """`is_on`: after each commit. `database`, `table`: None for those of the table's own properties.
+    """`is_on`: sync after each commit. `database`, `table`: None for those of the table's properties.
     `has_partition_fields`: the call names the partition columns, or says that there are none.
     """
 
@@ -76,26 +76,26 @@ class SyncOptions:
     mode: str = option(
         "hoodie.datasource.hive_sync.mode",
         "hms",
-        "How a Hive metastore is spoken to: hms, its Thrift interface.",
+        "Interface to a Hive metastore: hms, by Thrift.",
         choices=("hms",),
         later=("jdbc", "hiveql", "glue"),
     )
     uris: str = option(
         "hoodie.datasource.hive_sync.metastore.uris",
         "thrift://localhost:9083",
-        "The metastore; of several with commas the first that answers.",
+        "The metastore's address; of several, separated by commas, the first that answers is used.",
     )
     database: str | None = option(
         "hoodie.datasource.hive_sync.database",
         None,
-        "The database. Unset: `hoodie.database.name` of the table, and `default` where it has none.",
+        "The database. Unset: `hoodie.database.name` of the table, or `default`.",
         Kind.TEXT,
     )
     table: str | None = option(
         "hoodie.datasource.hive_sync.table", None, "The table's name there. Unset: `hoodie.table.name`.", Kind.TEXT
     )
     auto_create_database: bool = option(
-        "hoodie.datasource.hive_sync.auto_create_database", True, "Make the database when there is none."
+        "hoodie.datasource.hive_sync.auto_create_database", True, "Create a missing database."
     )
     partition_fields: tuple[str, ...] = option(
         "hoodie.datasource.hive_sync.partition_fields",
@@ -116,7 +116,7 @@ class SyncOptions:
     strategy: str = option(
         "hoodie.datasource.hive_sync.table.strategy",
         "ALL",
-        "Of a merge-on-read table: ALL registers its views under names of their own; RO and RT one of them, under the "
+        "Merge-on-read tables: ALL registers both views under separate names; RO and RT register one of them under the "
         "plain name.",
         choices=("ALL", "RO", "RT"),
     )
@@ -160,7 +160,7 @@ class SyncOptions:
     schema_characters: int = option(
         "hoodie.datasource.hive_sync.schema_string_length_thresh",
         4000,
-        "Spark's schema is cut into properties of so many characters.",
+        "Maximum number of characters of a property; Spark's schema is split into several properties.",
         minimum=1,
     )
     spark_version: str | None = option(
@@ -181,30 +181,28 @@ class SyncOptions:
     has_comments: bool = option(
         "hoodie.datasource.hive_sync.sync_comment", False, "The comments of columns are registered, too."
     )
-    batch: int = option(
-        "hoodie.datasource.hive_sync.batch_num", 1000, "So many partitions are sent in a call.", minimum=1
-    )
+    batch: int = option("hoodie.datasource.hive_sync.batch_num", 1000, "Number of partitions sent per call.", minimum=1)
     recreates: bool = option(
         "hoodie.datasource.hive_sync.recreate_table_on_error",
         False,
-        "A registered table that can't be changed into what it must be is dropped and made anew; files stay.",
+        "A registered table that can't be altered as needed is dropped and recreated; files are kept.",
     )
     is_incremental: bool = option(
         "hoodie.meta.sync.incremental",
         True,
-        "Look only at partitions that commits since the last sync changed. false: compare all partitions, and their "
-        "locations.",
+        "Compare only partitions that commits have changed since the last sync. `false`: compare all partitions and "
+        "their locations.",
     )
     touches_partitions: bool = option(
         "hoodie.meta.sync.touch.partitions.enabled",
         False,
-        "Partitions that were written to are altered even if nothing of them changed, so that those hear of it who "
-        "watch the catalog.",
+        "Alter partitions that were written to even if their entries don't change, so that watchers of the catalog are "
+        "notified.",
     )
     is_conditional: bool = option(
         "hoodie.datasource.meta_sync.condition.sync",
         False,
-        "Leave the time of the last sync as it is when neither columns nor partitions changed.",
+        "Don't update the time of the last sync if neither columns nor partitions changed.",
     )
     has_partition_fields: bool = False
 
@@ -217,17 +215,17 @@ def key_of_sync(name: str) -> str:
 def sync_options(values: Values) -> SyncOptions:
     """The options of a call.
 
-    Raises: ConfigError for classes that are not there, MissingLibrary when a sync is asked for that can't run.
+    Raises: ConfigError for unsupported classes, MissingLibrary if a requested sync can't run.
     """
     options = parse(SyncOptions, values)
     tools = [name.rpartition(".")[2] for name in names_of(values.texts.get(_TOOL, ""))]
-    others = [name for name in tools if name != "HiveSyncTool"]
+    unsupported = [name for name in tools if name != "HiveSyncTool"]
     is_on = values.flag(_ENABLE_ROW) or values.flag(_META_ENABLE_ROW) or "HiveSyncTool" in tools
     if values.texts.get(SYNC_ENABLE) == "false" and not values.flag(_META_ENABLE_ROW):
         is_on = False
-    if others and (is_on or not values.is_given(SYNC_ENABLE)):
+    if unsupported and (is_on or not values.is_given(SYNC_ENABLE)):
         raise ConfigError(
-            f"{_TOOL}={values.texts[_TOOL]}: this release registers tables by HiveSyncTool, not by {others[0]}. "
+            f"{_TOOL}={values.texts[_TOOL]}: this release registers tables by HiveSyncTool, not by {unsupported[0]}. "
             "Nothing was written."
         )
     if is_on:
@@ -236,6 +234,6 @@ def sync_options(values: Values) -> SyncOptions:
 
 
 def check_sync_library(what: str) -> None:
-    """Raise MissingLibrary without the client of a Hive metastore."""
+    """Raise MissingLibrary if the client of a Hive metastore is not installed."""
     if find_spec("pymetastore") is None or find_spec("thrift") is None:
         raise MissingLibrary(f'{what} needs pymetastore, which is not installed: pip install "pyhudi[hive]".')

@@ -45,7 +45,7 @@ class TableOptions:
         keyword="table_name",
     )
     database_name: str | None = option(
-        "hoodie.database.name", None, "Database that the table names as its own.", keyword="database_name"
+        "hoodie.database.name", None, "Database name that the table stores.", keyword="database_name"
     )
     table_type: str = option(
         "hoodie.datasource.write.table.type",
@@ -58,7 +58,8 @@ class TableOptions:
     table_version: int = option(
         "hoodie.write.table.version",
         9,
-        "Version of a new table: 6 (Hudi 0.14 and 0.15), 8 (Hudi 1.0) or 9 (Hudi 1.1 and 1.2). A table keeps its own.",
+        "Version of a new table: 6 (Hudi 0.14 and 0.15), 8 (Hudi 1.0) or 9 (Hudi 1.1 and 1.2). A table keeps its "
+        "version.",
         aliases=("hoodie.table.version",),
         choices=("6", "8", "9"),
         keyword="table_version",
@@ -75,20 +76,20 @@ class TableOptions:
     populate_meta_fields: bool = option(
         "hoodie.populate.meta.fields",
         True,
-        "Store the five meta columns. false gives virtual keys.",
+        "Store the five meta columns. `false`: virtual keys.",
         keyword="meta_fields",
     )
     cdc_enabled: bool = option(
         CDC_ENABLED,
         False,
-        "Writes log what they do to each row, for queries of changes. A table is made with it, or without.",
+        "Writes log the change of each row, for queries of changes. Can only be set when the table is created.",
         keyword="cdc",
     )
     cdc_logging_mode: str = option(
         LOGGING_MODE,
         DATA_BEFORE_AFTER,
-        "What change logs hold of a row: its key, also the row before, or the row before and after. What is not there "
-        "is looked up in base files when changes are read.",
+        "Contents of change logs: the key of a row, also the row before the change, or the row before and after. "
+        "Queries of changes look up the rest in base files.",
         choices=LOGGING_MODES,
         keyword="cdc_logging_mode",
     )
@@ -104,12 +105,13 @@ class VersionOptions:
     skip_default_partition_validation: bool = option(
         "hoodie.skip.default.partition.validation",
         False,
-        "An upgrade from version 4 takes a partition named `default` as it is.",
+        "An upgrade from version 4 accepts a partition named `default`.",
     )
     complex_key_validation: bool = option(
         "hoodie.write.complex.keygen.validation.enable",
         True,
-        "Steps between versions 8 and 9 refuse tables with the generator COMPLEX and one key field. Writes do not ask.",
+        "Steps between versions 8 and 9 refuse tables with the generator COMPLEX and one key field. Writes don't "
+        "check.",
     )
 
 
@@ -121,7 +123,7 @@ KEYGEN_CLASS = "hoodie.datasource.write.keygenerator.class"
 _CLASS = row(
     KEYGEN_CLASS,
     None,
-    "Key generator by Hudi's class name, or a class of yours as `module:Class`.",
+    "Key generator by Hudi's class name, or your own class as `module:Class`.",
     aliases=("hoodie.table.keygenerator.class",),
     keyword="key_generator",
 )
@@ -139,9 +141,9 @@ _TIMEBASED = tuple(
             "UNIX_TIMESTAMP, EPOCHMILLISECONDS, EPOCHMICROSECONDS, SCALAR, DATE_STRING or MIXED.",
         ),
         ("timestamp.scalar.time.unit", "SECONDS", "Unit of a SCALAR timestamp."),
-        ("input.dateformat", None, "Joda pattern, or several, of text timestamps."),
-        ("input.dateformat.list.delimiter.regex", ",", "Regular expression between several input patterns."),
-        ("input.timezone", None, "Zone of text timestamps that name none."),
+        ("input.dateformat", None, "One or more Joda patterns of text timestamps."),
+        ("input.dateformat.list.delimiter.regex", ",", "Regular expression that separates input patterns."),
+        ("input.timezone", None, "Zone of text timestamps without a zone."),
         ("output.dateformat", None, "Joda pattern of the partition path."),
         ("output.timezone", None, "Zone of the partition path."),
         ("timezone", None, "Zone of both; wins over the other two."),
@@ -158,7 +160,7 @@ class KeyOptions:
     record_key_fields: tuple[str, ...] = option(
         RECORD_KEY,
         (),
-        "Fields of the record key; nested ones with dots. None: keys are generated.",
+        "Fields of the record key; nested fields with dots. Unset: keys are generated.",
         aliases=("hoodie.table.recordkey.fields",),
         keyword="record_key",
         may_be_empty=True,
@@ -174,7 +176,7 @@ class KeyOptions:
     key_generator: str | None = option(
         KEYGEN_TYPE,
         None,
-        "Key generator by name; inferred from the fields when neither this nor the class is given.",
+        "Key generator by name. If neither this nor the class is set, it is inferred from the fields.",
         aliases=("hoodie.table.keygenerator.type",),
         also=(_CLASS,),
     )
@@ -193,7 +195,7 @@ class KeyOptions:
     slash_separated_dates: bool = option(
         "hoodie.datasource.write.slash.separated.date.partitioning",
         False,
-        "`2024-01-15` becomes the folder `2024/01/15`; one partition field, new tables only.",
+        "The date `2024-01-15` becomes the folder `2024/01/15`. Only new tables with one partition field.",
     )
     drop_partition_columns: bool = option(
         "hoodie.datasource.write.drop.partition.columns",
@@ -204,12 +206,12 @@ class KeyOptions:
     consistent_logical_timestamp: bool = option(
         "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled",
         False,
-        "Timestamps in keys and paths as text instead of epoch numbers.",
+        "Write timestamps in keys and paths as text instead of epoch numbers.",
     )
     complex_key_new_encoding: bool | None = option(
         "hoodie.write.complex.keygen.new.encoding",
         None,
-        "Complex generator with one key field, tables below version 9: keys are bare values instead of `field:value`.",
+        "Complex generator with one key field, tables below version 9: keys are plain values instead of `field:value`.",
         kind=Kind.FLAG,
         default_text="false",
     )

@@ -29,19 +29,19 @@ def _queries(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ValidationOptions:
-    """`functions`: validators that are functions of the caller's, beside those with `names`."""
+    """`functions`: the caller's own functions as validators, in addition to those with `names`."""
 
     names: tuple[str, ...] = option(
         VALIDATORS,
         (),
-        "Validators that see the table as a write would make it, before anybody else does: Hudi's SQL classes, or "
-        "functions of one's own as `module:name`; in Python the functions themselves. One that fails takes the write "
-        "back (docs/updating.md#validators).",
+        "Validators that check the table with a write's changes before the write becomes visible: Hudi's SQL classes, "
+        "or your own functions as `module:name`; in Python also the functions themselves. If one fails, the write is "
+        "undone (docs/updating.md#validators).",
     )
     equality_queries: tuple[str, ...] = option(
         "hoodie.precommit.validators.equality.sql.queries",
         (),
-        "SqlQueryEqualityPreCommitValidator: queries of `<TABLE_NAME>`, `;` between them, which must have the same "
+        "SqlQueryEqualityPreCommitValidator: queries of `<TABLE_NAME>`, separated by `;`, that must return the same "
         "rows before and after the write.",
         Kind.TEXT,
         convert=_queries,
@@ -49,14 +49,14 @@ class ValidationOptions:
     inequality_queries: tuple[str, ...] = option(
         "hoodie.precommit.validators.inequality.sql.queries",
         (),
-        "SqlQueryInequalityPreCommitValidator: queries that must have other rows after the write than before.",
+        "SqlQueryInequalityPreCommitValidator: queries that must return different rows after the write.",
         Kind.TEXT,
         convert=_queries,
     )
     value_queries: tuple[str, ...] = option(
         "hoodie.precommit.validators.single.value.sql.queries",
         (),
-        "SqlQuerySingleResultPreCommitValidator: queries with the one value that each must have, as "
+        "SqlQuerySingleResultPreCommitValidator: queries and the single value that each must return, as "
         "`query#value;query#value`.",
         Kind.TEXT,
         convert=_queries,
@@ -64,18 +64,18 @@ class ValidationOptions:
     failure_policy: str = option(
         "hoodie.precommit.validators.failure.policy",
         "FAIL",
-        "FAIL takes the write back when a validator fails; WARN_LOG only warns.",
+        "If a validator fails, FAIL undoes the write and WARN_LOG only warns.",
         choices=("FAIL", "WARN_LOG"),
     )
     functions: tuple[OwnValidator, ...] = field(default=(), repr=False)
 
 
 def validation_options(values: Values, arguments: Mapping[str, object]) -> ValidationOptions:
-    """The options of a call. `arguments`: as the caller gave them, perhaps with functions."""
+    """The options of a call. `arguments`: the caller's, which may include functions."""
     options = parse(ValidationOptions, values)
-    given = arguments.get(VALIDATORS)
-    functions = tuple(one for one in (given if isinstance(given, list | tuple) else (given,)) if callable(one))
+    argument = arguments.get(VALIDATORS)
+    functions = tuple(one for one in (argument if isinstance(argument, list | tuple) else (argument,)) if callable(one))
     if not functions:
         return options
-    named = [one for one in (given if isinstance(given, list | tuple) else ()) if not callable(one)]
-    return replace(options, functions=functions, names=tuple(map(str, named)))
+    names = [one for one in (argument if isinstance(argument, list | tuple) else ()) if not callable(one)]
+    return replace(options, functions=functions, names=tuple(map(str, names)))
