@@ -70,11 +70,11 @@ class CallReader(ABC):
             return self._function("substring", [value, *(self.read(part) for part in parts if part is not None)])
         if isinstance(node, exp.StrPosition):
             return self._function("position", [self.read(node.args["substr"]), value])
-        rest = [self.read(node.expression), self.read(node.args["from_"])]
+        arguments = [self.read(node.expression), self.read(node.args["from_"])]
         length = node.args.get("for_")
-        count = self._function("length", rest[:1]) if length is None else self.read(length)
+        count = self._function("length", arguments[:1]) if length is None else self.read(length)
         text = "left({0}, greatest({2} - 1, 0)) || {1} || substring({0}, {2} + {3})"
-        return Row(text, STRING, (STRING, STRING, INT, INT))("overlay", [value, *rest, count])
+        return Row(text, STRING, (STRING, STRING, INT, INT))("overlay", [value, *arguments, count])
 
     def _call(self, name: str, node: exp.Anonymous) -> Expression:
         from sqlglot import exp

@@ -146,9 +146,9 @@ def why_not(call: Call, column_type: pa.DataType) -> str | None:
         return f"the function {call.function!r} is not known exactly here; known are {', '.join(sorted(FUNCTIONS))}"
     options = dict(call.options)
     names = CALL_ARGUMENTS[call.function]
-    strange = sorted(set(options) - set(names))
-    if strange:
-        return f"{call.function} with the option {strange[0]!r} is not known exactly here"
+    unknown = sorted(set(options) - set(names))
+    if unknown:
+        return f"{call.function} with the option {unknown[0]!r} is not known exactly here"
     missing = [name for name in names if name not in options]
     if missing:
         return f"{call.function} needs the option {missing[0]!r}"

@@ -156,9 +156,9 @@ def passes(condition: SqlText, rows: pa.Table) -> pa.BooleanArray:
 
     Raises: ConfigError for a condition that no engine can evaluate; MissingLibrary if there is no engine.
     """
-    named = rows.select(condition.columns or rows.schema.names[:1])
+    columns = rows.select(condition.columns or rows.schema.names[:1])
     try:
-        values = evaluated(condition.text, named, condition.zone)
+        values = evaluated(condition.text, columns, condition.zone)
     except (ConfigError, MissingLibrary) as error:
         raise type(error)(f"where: {error}") from error
     if pa.types.is_null(values.type):

@@ -189,7 +189,7 @@ def _is_in(column: Operand, values: tuple[Value, ...], schema: pa.Schema) -> pc.
 
 
 def _compare_float(column: pc.Expression, op: str, value: float) -> pc.Expression:
-    """Compare in Spark's order: NaN equals itself and is greater than every other number. Arrow's kernels do neither."""
+    """Compare in Spark's order: NaN equals itself and is greater than any other number. Arrow's kernels do neither."""
     nan = pc.is_nan(column)
     if value != value:
         never = nan & ~nan  # false, but unknown if the column is null
@@ -293,10 +293,10 @@ class RowFilter:
         if self.expression is None:
             return rows
         try:
-            rest = pa.Table.from_batches([rows]).filter(self.expression).combine_chunks()
+            passing = pa.Table.from_batches([rows]).filter(self.expression).combine_chunks()
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
             raise ConfigError(f"where can't be evaluated on the table's columns: {error}.") from error
-        batches = rest.to_batches()
+        batches = passing.to_batches()
         return batches[0] if batches else rows.slice(0, 0)
 
 

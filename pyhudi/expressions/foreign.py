@@ -211,7 +211,7 @@ def _answer(call: _Function, kind_of: KindOf) -> ArrowPredicate:
 
 
 def _both(left: ArrowPredicate, right: ArrowPredicate, is_kleene: bool) -> ArrowPredicate:
-    """The AND of both parts. Without Kleene's logic it is unknown if either part is, so it is less often true or false."""
+    """The AND of both parts. Without Kleene's logic it is unknown if either part is, and true or false less often."""
     return ArrowPredicate(
         _and(left.when_true, right.when_true),
         _or(left.when_false, right.when_false),

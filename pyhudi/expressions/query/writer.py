@@ -114,8 +114,8 @@ class _Writer(SourceWriter):
 
     def _brackets(self, node: exp.Subquery, outer: QueryScope | None) -> Result:
         text, schema = self.query(node.this, outer)
-        rest = self._end(node, QueryScope(outer), schema)
-        return (f"SELECT * FROM ({text}){rest}" if rest else text), schema
+        tail = self._end(node, QueryScope(outer), schema)
+        return (f"SELECT * FROM ({text}){tail}" if tail else text), schema
 
     def _set_operation(self, node: exp.SetOperation, outer: QueryScope | None) -> Result:
         if node.args.get("by_name") or node.args.get("side") or node.args.get("kind"):
@@ -136,8 +136,8 @@ class _Writer(SourceWriter):
         word = type(node).__name__.upper() + ("" if node.args.get("distinct") else " ALL")
         text = f" {word} ".join(f"({self._as_types(side, schema)})" for side in sides)
         scope = QueryScope(outer, [QuerySource("q", ("q",), schema)])
-        rest = self._end(node, scope, schema)
-        return f"SELECT * FROM ({text}) AS q({names_of(schema)}){rest}", schema
+        tail = self._end(node, scope, schema)
+        return f"SELECT * FROM ({text}) AS q({names_of(schema)}){tail}", schema
 
     def _as_types(self, side: Result, schema: pa.Schema) -> str:
         text, columns = side
@@ -169,9 +169,9 @@ class _Writer(SourceWriter):
     # ---- SELECT
 
     def _select(self, node: exp.Select, outer: QueryScope | None) -> Result:
-        strange = [name for name, value in node.args.items() if value and name not in _CLAUSES]
-        if strange:
-            raise ConfigError(f"the clause {strange[0].strip('_').upper()} of a query needs Spark.")
+        unsupported = [name for name, value in node.args.items() if value and name not in _CLAUSES]
+        if unsupported:
+            raise ConfigError(f"the clause {unsupported[0].strip('_').upper()} of a query needs Spark.")
         scope = QueryScope(outer)
         sources = self._from(node, scope)
         columns, generator = self._columns(node, scope)
@@ -192,8 +192,8 @@ class _Writer(SourceWriter):
             distinct = "DISTINCT "
         shown = ", ".join(f"{duckdb_expression(value)} AS {quoted_name(name)}" for name, value in columns)
         scope.aliases_first = True
-        rest = self._end(node, scope, schema)
-        return f"SELECT {distinct}{shown}{sources}{where}{group}{having}{rest}", schema
+        tail = self._end(node, scope, schema)
+        return f"SELECT {distinct}{shown}{sources}{where}{group}{having}{tail}", schema
 
     def _columns(self, node: exp.Select, scope: QueryScope) -> tuple[list[tuple[str, Expression]], str]:
         """The names and values of the result columns, and the text of a generator among them as a further source."""
@@ -285,7 +285,7 @@ class _Writer(SourceWriter):
         return f" GROUP BY {parts}"
 
     def _end(self, node: exp.Expr, scope: QueryScope, schema: pa.Schema) -> str:
-        """Write ORDER BY, LIMIT and OFFSET. SORT BY and CLUSTER BY sort partitions; here the result is one partition."""
+        """Write ORDER BY, LIMIT and OFFSET. SORT BY and CLUSTER BY sort a partition; here the result is one."""
         from sqlglot import exp
 
         text = ""
