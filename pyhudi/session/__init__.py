@@ -1,1 +1,1 @@
-"""What connects PyHudi to a Spark session: `enable`, `format("hudi")` and the Python data source."""
+"""The connection of PyHudi to a Spark session: `enable`, `format("hudi")` and the Python data source."""

@@ -2,10 +2,10 @@
 
     CACHE [LAZY] TABLE name [OPTIONS ('storageLevel' = '…')] [AS query]        UNCACHE TABLE [IF EXISTS] name
 
-The table's present state becomes a temporary view, which Spark caches, and queries read the view as long as the table
-has the same commits. So what is cached is never taken for newer rows; it stays in memory until UNCACHE TABLE, or the
-next CACHE TABLE. To persist the table's frame is not enough: every query by name makes and drops a view of it, and
-Spark takes a plan out of its cache when a view with this plan is dropped.
+The table's current state becomes a temporary view, which Spark caches. Queries read the view as long as the table has
+the same commits, so that cached rows are never returned instead of newer ones. The view stays in memory until UNCACHE
+TABLE, or the next CACHE TABLE. Persisting the table's frame would not be enough: every query by name creates and drops
+a view of it, and Spark evicts a plan from its cache when a view with this plan is dropped.
 Source: Spark's SQL reference, "CACHE TABLE"; tried on Spark 4.3, classic and Connect.
 """
 
@@ -36,7 +36,7 @@ CATALOG_CALLS = ("cacheTable", "uncacheTable", "isCached")
 
 @dataclass(frozen=True, slots=True)
 class _Cached:
-    """`view`: its temporary view; `commits`: of the table when it was cached."""
+    """A cached table. `view`: its temporary view; `commits`: the table's commits when it was cached."""
 
     view: str
     commits: Timeline
@@ -47,22 +47,22 @@ _lock = threading.Lock()
 
 
 def cached_view(spark: SparkSession, table: NamedTable) -> str | None:
-    """The view with the table's present rows, if they are cached."""
+    """The view with the table's current rows, if they are cached."""
     with _lock:
         cached = _cached.get(spark, {}).get(_key(table))
     return None if cached is None or cached.commits != table.table.state().timeline.commits() else cached.view
 
 
 def cache_statement(spark: SparkSession, session: SqlSession, text: str, reads_ours: Callable[[str], bool]) -> bool:
-    """Run a CACHE TABLE or UNCACHE TABLE; False for one that is Spark's own.
+    """Run a CACHE TABLE or UNCACHE TABLE of a Hudi table; False if Spark has to run the statement.
 
-    Args:   reads_ours: whether the text of a query reads Hudi tables.
+    Args:   reads_ours: tells if the text of a query reads Hudi tables.
     Raises: TableNotFound, ConfigError.
     """
     try:
         reader = Reader(text, tokens_of(text.rstrip().rstrip(";")))
-        forgets = reader.accept("UNCACHE TABLE")
-        if forgets:
+        is_uncache = reader.accept("UNCACHE TABLE")
+        if is_uncache:
             reader.accept("IF EXISTS")
         else:
             reader.expect("CACHE")
@@ -73,14 +73,14 @@ def cache_statement(spark: SparkSession, session: SqlSession, text: str, reads_o
         if reader.accept("OPTIONS"):
             reader.properties()
         options = reader.cut(start, reader.at) if reader.at > start else ""
-        query = reader.words() if not forgets and reader.accept("AS") else None
+        query = reader.words() if not is_uncache and reader.accept("AS") else None
         if query is None:
             reader.expect_end()
     except ConfigError:  # Spark reports the error
         return False
-    if forgets:
+    if is_uncache:
         table = session.find_table(name)
-        return table is not None and _forget(spark, table)
+        return table is not None and _evict(spark, table)
     lazy = "LAZY " if is_lazy else ""
 
     def cache(view: str) -> None:
@@ -99,7 +99,7 @@ def cache_statement(spark: SparkSession, session: SqlSession, text: str, reads_o
 
 
 def catalog_call(call: str, catalog: Catalog, table: NamedTable) -> Callable[..., object]:
-    """A method of `spark.catalog` about the cache, for a Hudi table. `call`: one of CATALOG_CALLS."""
+    """Return the replacement of a cache method of `spark.catalog` for a Hudi table. `call`: one of CATALOG_CALLS."""
     spark, original = catalog._sparkSession, original_method(catalog, call)
 
     def called(*more: object) -> object:
@@ -107,7 +107,7 @@ def catalog_call(call: str, catalog: Catalog, table: NamedTable) -> Callable[...
             _cache(spark, table, lambda view: original(catalog, view, *more))
             return None
         if call == "uncacheTable":
-            _forget(spark, table)
+            _evict(spark, table)
             return None
         return cached_view(spark, table) is not None
 
@@ -115,7 +115,7 @@ def catalog_call(call: str, catalog: Catalog, table: NamedTable) -> Callable[...
 
 
 def _cache(spark: SparkSession, table: NamedTable, cache: Callable[[str], object]) -> bool:
-    """Cache a table's rows by Spark's own words."""
+    """Cache a table's rows with a call to Spark."""
     view = f"pyhudi_cached_{_CLOCK.new_uuid().replace('-', '')}"
     query_type = "read_optimized" if table.is_read_optimized else None
     table.table.scan(query_type=query_type).to_spark(spark=spark).createOrReplaceTempView(view)
@@ -124,14 +124,14 @@ def _cache(spark: SparkSession, table: NamedTable, cache: Callable[[str], object
     except BaseException:
         spark.catalog.dropTempView(view)
         raise
-    _forget(spark, table)
+    _evict(spark, table)
     with _lock:
         _cached.setdefault(spark, {})[_key(table)] = _Cached(view, table.table.state().timeline.commits())
     return True
 
 
 def _cache_query(spark: SparkSession, name: TableName, query: str, cache: Callable[[str], object]) -> bool:
-    """Cache the rows of a query as a temporary view; False for a name that no view can have."""
+    """Cache the rows of a query as a temporary view; False if no view can have the name."""
     if len(name.parts) > 1:
         return False
     view = name.parts[0]
@@ -144,13 +144,13 @@ def _cache_query(spark: SparkSession, name: TableName, query: str, cache: Callab
     return True
 
 
-def _forget(spark: SparkSession, table: NamedTable) -> bool:
-    """Take a table's rows out of the cache, if they are there."""
+def _evict(spark: SparkSession, table: NamedTable) -> bool:
+    """Evict a table's rows from the cache, if they are cached."""
     with _lock:
         cached = _cached.get(spark, {}).pop(_key(table), None)
     if cached is not None:
-        with suppress(Exception):  # a session that has been stopped
-            spark.catalog.dropTempView(cached.view)  # and its rows go
+        with suppress(Exception):  # the session may have been stopped
+            spark.catalog.dropTempView(cached.view)  # which evicts its rows
     return True
 
 

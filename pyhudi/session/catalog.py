@@ -1,11 +1,11 @@
-"""Names of tables in the session's own catalog, by statements that every Spark understands.
+"""The names of tables in the session's own catalog, by statements that every Spark understands.
 
 A Hudi table is an entry with provider `hudi`, a location and properties, as in Hudi's jar: Spark's catalog stores it
 (in memory, or in the session's Hive metastore), and PyHudi and the jar find each other's entries. Only the provider's
-name identifies it, so no Hudi class has to be on Spark's class path to make or find an entry.
+name identifies it, so creating or finding an entry needs no Hudi class on Spark's class path.
 
-Spark 3.5 stores no entry whose provider has no class. There a table's provider is one of Spark's own that neither reads
-nor writes tables, so that a session without PyHudi refuses the name; a property identifies the table.
+Spark 3.5 stores no entry whose provider has no class. There the provider is one of Spark's own that neither reads nor
+writes tables, so that a session without PyHudi refuses the name; a property identifies the table.
 Source: tried on Spark 3.5 and 4.3, classic and Connect; docs/decisions/0014-names-live-in-sparks-catalog.md.
 """
 
@@ -32,10 +32,10 @@ from pyhudi.sql.session import CatalogEntry, TableName
 from pyhudi.sql.table_options import MANAGED_KEY, PROVIDER_KEY
 from pyhudi.storage.clock import SystemClock
 
-__all__ = ["SparkCatalog", "catalog_of", "forget_names"]
+__all__ = ["SparkCatalog", "catalog_of", "evict_names"]
 
-# How long the catalog's entry of a table is cached: other processes change tables, too, and a request costs as much as
-# a query. Whether the name means a table or a temporary view is looked up each time.
+# How long a table's catalog entry is cached: other processes change tables, too, but a request costs as much as a
+# query. Whether a name means a table or a temporary view is looked up each time.
 _REMEMBERED_S = 3.0
 _SESSION_CATALOG = "spark_catalog"
 _PLAIN = re.compile(r"\w+", re.ASCII)
@@ -44,7 +44,7 @@ _CLOCK = SystemClock()
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a name is looked for. `is_qualified`: the name says its database, so no temporary view is meant."""
+    """The place to look up a name. `is_qualified`: the name has a database, so it can't mean a temporary view."""
 
     name: TableName
     database: str
@@ -69,12 +69,12 @@ class SparkCatalog:
         return self.find_all([name])[name.parts]
 
     def find_all(self, names: Iterable[TableName]) -> dict[tuple[str, ...], CatalogEntry | None]:
-        """What is there under each of these names, by the name's parts, in one question for each database."""
+        """The entries of these names, by the names' parts, with one request for each database."""
         entries: dict[tuple[str, ...], CatalogEntry | None] = {}
         unknown: dict[str, list[_Place]] = {}
         for name in names:
             place = self._place(name)
-            entries[name.parts] = entry = None if place is None else self._remembered(place)
+            entries[name.parts] = entry = None if place is None else self._cached_entry(place)
             if place is not None and entry is None:
                 unknown.setdefault(place.database.lower(), []).append(place)
         for places in unknown.values():
@@ -82,7 +82,7 @@ class SparkCatalog:
         return entries
 
     def _place(self, name: TableName) -> _Place | None:
-        """Where a name is looked for; None for one that no table of ours has."""
+        """The place to look up a name; None for a name that no Hudi table can have."""
         parts = name.parts
         if len(parts) == 3 and parts[0].lower() == _SESSION_CATALOG:
             parts = parts[1:]
@@ -92,24 +92,24 @@ class SparkCatalog:
             return _Place(name, parts[0], parts[1], is_qualified=True)
         return _Place(name, self._spark.catalog.currentDatabase(), parts[0], is_qualified=False)
 
-    def _remembered(self, place: _Place) -> CatalogEntry | None:
-        """What a name meant a moment ago, unless it is gone or means a temporary view now."""
+    def _cached_entry(self, place: _Place) -> CatalogEntry | None:
+        """The cached entry of a name, unless the name no longer exists or now means a temporary view."""
         with self._lock:
             at, entry = self._known.get(place.key, (-_REMEMBERED_S, None))
         if entry is None or _CLOCK.monotonic_s() - at >= _REMEMBERED_S:
             return None
-        there = self._there((place.database, place.table) if place.is_qualified else (place.table,))
-        return None if there is None or there.isTemporary else replace(entry, name=place.name)
+        table = self._spark_table((place.database, place.table) if place.is_qualified else (place.table,))
+        return None if table is None or table.isTemporary else replace(entry, name=place.name)
 
-    def _there(self, parts: tuple[str, ...]) -> Table | None:
-        """What Spark finds under a name, before it looks at what that is; None for nothing."""
+    def _spark_table(self, parts: tuple[str, ...]) -> Table | None:
+        """Spark's table or view of a name, without its details; None if there is none."""
         try:
             return self._spark.catalog.getTable(quoted(*parts))
         except PySparkException:
             return None
 
-    def forget_all(self) -> None:
-        """Names are looked up anew from here on."""
+    def evict_all(self) -> None:
+        """Evict all names from the cache."""
         with self._lock:
             self._known.clear()
 
@@ -120,7 +120,7 @@ class SparkCatalog:
 
     def register(self, entry: CatalogEntry, columns: pa.Schema, partition_fields: Sequence[str]) -> None:
         names = columns.names
-        # Spark wants partition columns last.
+        # Spark requires partition columns to come last.
         ordered = [name for name in names if name not in partition_fields]
         ordered += [name for name in partition_fields if name in names]
         meta = [pa.field(name, pa.string()) for name in META_COLUMNS if name not in names]
@@ -143,28 +143,28 @@ class SparkCatalog:
         )
 
     def update(self, entry: CatalogEntry, columns: pa.Schema, partition_fields: Sequence[str]) -> None:
-        if entry.catalog_deletes:  # its columns stay as they are: Spark changes none, and dropping it takes the files
-            there = self.find(entry.name)
-            current = {} if there is None else there.properties
+        if entry.catalog_deletes:  # columns can't be updated: Spark changes none, and dropping the entry deletes files
+            existing = self.find(entry.name)
+            current = {} if existing is None else existing.properties
             changed = [(key, value) for key, value in entry.properties.items() if current.get(key) != value]
             pairs = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in changed)
             if pairs:
                 self._run(f"ALTER TABLE {quoted(*entry.name.parts)} SET TBLPROPERTIES ({pairs})")
             return
-        self.forget(entry.name)
+        self.remove(entry.name)
         self.register(entry, columns, partition_fields)
 
-    def forget(self, name: TableName) -> None:
+    def remove(self, name: TableName) -> None:
         self._run(f"DROP TABLE IF EXISTS {quoted(*name.parts)}")
 
     def rename(self, name: TableName, new: TableName) -> None:
         if not capabilities.PRESENT.has_data_sources:
-            self._rename_anew(name, new)
+            self._recreate_as(name, new)
             return
         self._run(f"ALTER TABLE {quoted(*name.parts)} RENAME TO {quoted(*new.parts)}")
 
-    def _rename_anew(self, name: TableName, new: TableName) -> None:
-        """Replace this entry by another one: Spark 3.5 opens the tables that it renames."""
+    def _recreate_as(self, name: TableName, new: TableName) -> None:
+        """Rename by creating a new entry: Spark 3.5 would open the table to rename it."""
         entry = self.find(name)
         assert entry is not None, name
         columns = self._spark.catalog.listColumns(quoted(*name.parts))
@@ -175,26 +175,26 @@ class SparkCatalog:
         ]
         fields = [column.name for column in columns if column.isPartition]
         self._create(replace(entry, name=new), ", ".join(definitions), fields)
-        self.forget(name)
+        self.remove(name)
 
     def _run(self, text: str) -> None:
-        """A statement of Spark's own, past what `enable` put before it."""
+        """Run a statement by Spark's original method, bypassing `enable`."""
         try:
             spark_sql(self._spark, text).collect()
         except PySparkException as error:
             raise ConfigError(f"Spark's catalog refused: {error}") from error
-        except Exception as error:  # py4j's, which a session of Connect does not know
+        except Exception as error:  # py4j's, which does not exist on Spark Connect
             if "ClassNotFoundException: org.apache.hudi" not in str(error):
                 raise
             raise ConfigError(
-                "Spark's catalog refused: real Hudi made this entry, in which classes of its jar are named, and the "
-                f"metastore's client wants to load them. Run this in a session with Hudi's jar: {text:.300}"
+                "Spark's catalog refused: this entry of Apache Hudi names classes of its jar, and the metastore's "
+                f"client tries to load them. Run this in a session with Hudi's jar: {text:.300}"
             ) from error
         finally:
-            self.forget_all()
+            self.evict_all()
 
     def _look_up(self, places: Sequence[_Place]) -> dict[tuple[str, ...], CatalogEntry | None]:
-        """What the catalog says of names of one database; of tables, and of views that last, it is remembered."""
+        """Read the entries of names in one database; cache those of tables and permanent views."""
         now = _CLOCK.monotonic_s()
         names = literal("|".join(sorted({place.table.lower() for place in places})))
         try:
@@ -221,7 +221,7 @@ _CATALOGS_LOCK = threading.Lock()
 
 
 def catalog_of(spark: SparkSession) -> SparkCatalog:
-    """The one catalog of a session, which remembers names for a moment."""
+    """The only catalog of a session, which caches names for a short time."""
     with _CATALOGS_LOCK:
         catalog = _CATALOGS.get(spark)
         if catalog is None:
@@ -229,6 +229,6 @@ def catalog_of(spark: SparkSession) -> SparkCatalog:
         return catalog
 
 
-def forget_names(spark: SparkSession) -> None:
-    """Names of this session are looked up anew: a statement may have changed them."""
-    catalog_of(spark).forget_all()
+def evict_names(spark: SparkSession) -> None:
+    """Evict the names of this session from the cache, as a statement may have changed them."""
+    catalog_of(spark).evict_all()

@@ -1,11 +1,12 @@
-"""What the session's catalog says of a name, from answers that no text in the entry can forge.
+"""The reader of entries in the session's catalog, which no text in an entry can forge.
 
-SHOW TABLE EXTENDED makes one text of an entry, in which a comment or a property's value may spell lines and pairs of
-its own. Only what comes before the comment is taken from it: whether the entry is a view and whose table it is. The
-rest comes as rows or as JSON.
+SHOW TABLE EXTENDED describes an entry as one text; in it, a comment or property value may imitate lines and pairs.
+Only the part before the comment is used: whether the entry is a view, and its provider. Everything else is read as rows
+or JSON.
 
-Spark 4 asks the provider's class about a table, and Python's has no properties. So an entry is described in a session
-aside, in which tables of Python's formats are Spark's own tables; the user's session and its settings stay as they are.
+Spark 4 asks the provider's class about a table, but a Python class has no properties. So entries are described in a
+second session, in which tables with Python formats count as Spark's own; the user's session and its settings are not
+changed.
 Source: tried on Spark 3.5, 4.0 and 4.3, classic and Connect.
 """
 
@@ -32,11 +33,11 @@ from pyhudi.sql.table_options import MANAGED_KEY, PROVIDER_KEY
 
 __all__ = ["STAND_IN", "EntryReader"]
 
-# Only a stream connects to the host, which can't exist (RFC 2606).
+# Only a stream would connect to the host, which can't exist (RFC 2606).
 STAND_IN = "USING socket OPTIONS (host 'a-hudi-table-is-read-by-pyhudi.invalid', port '1')"
 _STAND_IN_PROPERTIES = frozenset({"host", "port"})
-# Spark shows so what sounds secret, `url` in a key too, as hoodie.datasource.write.partitionpath.urlencode has it. The
-# table's own properties have what counts of those.
+# Spark shows this for values that seem secret, as for keys with `url`: hoodie.datasource.write.partitionpath.urlencode.
+# The table's own properties have the real values.
 _NOT_SHOWN = "*********(redacted)"
 _HEAD = re.compile(r"^(Type|Provider): (.*)$", re.MULTILINE)
 _TEXT_OF_OTHERS = re.compile(r"^(?:Comment|View Text|Table Properties|Location): ", re.MULTILINE)
@@ -45,7 +46,7 @@ _VIEW_TEXT = re.compile(
     r"^View Text: (.*?)\n(?:View Original Text|View Schema Mode|View Catalog and Namespace|Schema): ?",
     re.MULTILINE | re.DOTALL,
 )
-_READS_BASE_FILES = "hoodie.query.as.ro.table"  # a storage property that Hudi's sync to a metastore gives
+_READS_BASE_FILES = "hoodie.query.as.ro.table"  # a storage property that Hudi's sync to a metastore sets
 _OF_SPARK = frozenset({"owner", "provider", "location", "external"})
 _DETAILS = "# Detailed Table Information"
 _V1_SOURCES = "spark.sql.sources.useV1SourceList"
@@ -66,14 +67,14 @@ class EntryReader:
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        self._aside: SparkSession | None = None
+        self._second: SparkSession | None = None
         self._lock = threading.Lock()
 
     def read(self, name: TableName, row: Row) -> CatalogEntry:
-        """The entry of a name.
+        """Read the entry of a name.
 
-        Args: row: what SHOW TABLE EXTENDED says of it.
-        Raises: ConfigError when Spark can't describe a Hudi table.
+        Args: row: the answer of SHOW TABLE EXTENDED.
+        Raises: ConfigError if Spark can't describe a Hudi table.
         """
         information = row["information"]
         text_of_others = _TEXT_OF_OTHERS.search(information)
@@ -106,7 +107,7 @@ class EntryReader:
         )
 
     def _view_text(self, name: TableName, row: Row) -> str | None:
-        """Without a comment, which temporary views never have, the query is the first text that is the user's."""
+        """The query of a view. Without a comment (temporary views have none) it is the first text from the user."""
         information = row["information"]
         if not row["isTemporary"] and _HAS_COMMENT.match(information):
             return self._described(self._spark, name, quoted(row[0], row["tableName"])).view_text
@@ -119,12 +120,12 @@ class EntryReader:
             return self._described(self._spark, name, table)
         with self._lock:
             try:
-                return _described_as_json(self._session_aside(), table)
+                return _described_as_json(self._second_session(), table)
             except Exception:  # a server drops idle sessions; py4j's errors are not PySparkExceptions
-                self._aside = None
+                self._second = None
             with suppress(Exception):
-                return _described_as_json(self._session_aside(), table)
-        # Another session does not find a data source that was registered with this one alone.
+                return _described_as_json(self._second_session(), table)
+        # The second session does not find a data source that was registered only with the user's session.
         before = self._spark.conf.get(_V1_SOURCES) or ""
         try:
             self._spark.conf.set(_V1_SOURCES, f"{before},{_OF_PYTHON}")
@@ -135,13 +136,13 @@ class EntryReader:
             self._spark.conf.set(_V1_SOURCES, before)
 
     def _described(self, spark: SparkSession, name: TableName, table: str) -> _Details:
-        """An entry by the rows of DESCRIBE and of SHOW TBLPROPERTIES."""
+        """Read an entry from the rows of DESCRIBE and SHOW TBLPROPERTIES."""
         try:
             rows = spark_sql(spark, f"DESCRIBE TABLE EXTENDED {table}").collect()
             listed = spark_sql(spark, f"SHOW TBLPROPERTIES {table}").collect()
         except Exception as error:
             raise ConfigError(f"Spark's catalog can't describe {name}: {error}") from error
-        # Columns come first, and one of them may be called like the heading.
+        # Columns come first, and one of them may have the heading's name.
         first = max((number for number, row in enumerate(rows) if row[0] == _DETAILS), default=len(rows)) + 1
         fields = {row[0]: row[1] for row in rows[first:]}
         return _Details(
@@ -152,16 +153,16 @@ class EntryReader:
             reads_base_files=f"{_READS_BASE_FILES}=true" in fields.get("Storage Properties", "")[1:-1].split(", "),
         )
 
-    def _session_aside(self) -> SparkSession:
-        """The session in which entries are described, made when the first one is."""
-        if self._aside is None:
-            aside = _new_session(self._spark)
-            _without_calls_at_exit(aside)
-            with suppress(Exception):  # a jar has the format, and then Spark needs no other
-                _register_format(aside)
-            aside.conf.set(_V1_SOURCES, f"{aside.conf.get(_V1_SOURCES)},{_OF_PYTHON}")
-            self._aside = aside
-        return self._aside
+    def _second_session(self) -> SparkSession:
+        """The second session, which describes entries. It is created on first use."""
+        if self._second is None:
+            session = _new_session(self._spark)
+            _without_calls_at_exit(session)
+            with suppress(Exception):  # with Hudi's jar the format already exists
+                _register_format(session)
+            session.conf.set(_V1_SOURCES, f"{session.conf.get(_V1_SOURCES)},{_OF_PYTHON}")
+            self._second = session
+        return self._second
 
 
 def _described_as_json(spark: SparkSession, table: str) -> _Details:
@@ -176,22 +177,22 @@ def _described_as_json(spark: SparkSession, table: str) -> _Details:
 
 
 def _new_session(spark: SparkSession) -> SparkSession:
-    """Another session with the same catalog."""
+    """Create another session with the same catalog."""
     if not type(spark).__module__.startswith("pyspark.sql.connect"):
         return spark.newSession()
     for make in ("newSession", "cloneSession"):  # since 4.3, since 4.1
         factory = getattr(spark, make, None)
         if factory is not None:
             return cast("SparkSession", factory())
-    # 4.0 has the parts, but no such call.
+    # 4.0 has the building blocks, but no such call.
     connection = copy.copy(spark.client._builder)  # type: ignore[attr-defined]
     connection._params = {key: value for key, value in connection._params.items() if key != "session_id"}
     return type(spark)(connection)  # type: ignore[call-arg, arg-type]
 
 
 def _without_calls_at_exit(spark: SparkSession) -> None:
-    """Keep a session on Connect from calling its server when Python ends: `stop` of the user's session may have ended
-    that server, and PySpark would try for ten minutes. The server drops unused sessions.
+    """Prevent a session on Connect from calling its server when Python exits: `stop` of the user's session may have
+    ended that server, and PySpark would retry for ten minutes. The server drops unused sessions.
     """
     client = getattr(spark, "client", None)
     for name in ("_on_exit", "_cleanup_ml_cache"):  # since 4.2; before
@@ -201,7 +202,7 @@ def _without_calls_at_exit(spark: SparkSession) -> None:
 
 
 def _register_format(spark: SparkSession) -> None:
-    """Let a session know the format `hudi` where Spark's Python lacks PyHudi. Nothing ever opens it."""
+    """Register a dummy format `hudi` with a session, for a Spark whose Python lacks PyHudi. Nothing ever opens it."""
     from pyspark.sql.datasource import DataSource
 
     class Named(DataSource):

@@ -1,12 +1,12 @@
 """Spark's data source `hudi`: its registration with a session, and the functions behind it.
 
-Tables of Spark's catalog, and streams from tables, need a Spark that itself knows `hudi` as a data source. Spark asks a
-Python for it. If that is another Python than this process's, `enable` registers the source with the session
-(`show_data_source`). Where it can't, as on a Connect server whose Python lacks pyhudi, a warning names the variable to
-set.
+Tables of Spark's catalog, and streams from tables, need a Spark that itself knows the data source `hudi`. Spark asks a
+Python process for it. If this is not the current process's Python, `enable` registers the source with the session
+(`show_data_source`). If that is impossible, as on a Connect server whose Python lacks pyhudi, a warning names the
+variable to set.
 
-The data source itself (module `pyspark_hudi`) calls `source_schema`, `source_tasks` and `read_task`. Every function is
-called in a Python process of its own: schema, plan and reading share only pickled values.
+The data source itself (module `pyspark_hudi`) calls `source_schema`, `source_tasks` and `read_task`. Each function runs
+in a separate Python process: schema, plan and reading share only pickled values.
 Source: Spark's Python data source API; tried on Spark 4.0 to 4.3.
 """
 
@@ -60,7 +60,7 @@ _shown: WeakSet[SparkSession] = WeakSet()
 
 
 def show_data_source(spark: SparkSession) -> None:
-    """See to it, once for a session, that Spark finds the data source `hudi`; warn when it does not."""
+    """Ensure, once per session, that Spark finds the data source `hudi`; warn if it does not."""
     if spark in _shown or worker_python.asks_own_python(spark):
         return
     _shown.add(spark)
@@ -71,7 +71,7 @@ def show_data_source(spark: SparkSession) -> None:
 
 
 def _register(spark: SparkSession) -> None:
-    """For a classic session that was made before PyHudi was imported."""
+    """Register the source with a classic session that was created before PyHudi was imported."""
     from pyspark_hudi import DefaultSource
 
     SparkContext.getOrCreate().pythonExec = sys.executable  # which a source is registered with
@@ -79,10 +79,10 @@ def _register(spark: SparkSession) -> None:
 
 
 def _is_known(spark: SparkSession) -> bool:
-    """Spark looks for the source of a frame whose schema is given, and reads nothing."""
+    """True if Spark finds the source. It looks for it when a frame with a schema is created, and reads nothing."""
     try:
         assert spark_reader(spark).format("hudi").schema("a INT").load().schema
-    except Exception as error:  # classic sessions pass on what Java raised; other errors say nothing about the source
+    except Exception as error:  # classic sessions re-raise Java's error; other errors are unrelated to the source
         return "DATA_SOURCE_NOT_FOUND" not in str(error)
     return True
 
@@ -104,9 +104,9 @@ def _unknown(spark: SparkSession) -> str:
 
 
 def _python_of_lookup(spark: SparkSession) -> tuple[str, str]:
-    """The variable that names the Python with which the JVM looks for data sources, and that Python in words.
+    """The variable that names the Python with which the JVM looks for data sources, and a description of that Python.
 
-    Only a session whose tasks run in the JVM of its driver can tell what that one's environment is.
+    Only a session whose tasks run in its driver's JVM can read that JVM's environment.
     """
     driver, worker = worker_python.DRIVER_PYTHON, worker_python.WORKER_PYTHON
     row = None
@@ -126,7 +126,7 @@ _TASK_BYTES = 32 << 20  # small files share a task, as a Python task costs some 
 
 
 def source_schema(options: Mapping[str, str]) -> StructType:
-    """The schema of the read: all columns, or those of the option `columns`."""
+    """The schema of a read: all columns, or those of the option `columns`."""
     column_list = options.get("columns", "")
     columns = [name.strip() for name in column_list.split(",") if name.strip()] or None
     with spelled_out():
@@ -134,13 +134,13 @@ def source_schema(options: Mapping[str, str]) -> StructType:
 
 
 def source_tasks(options: Mapping[str, str], schema: StructType) -> list[bytes]:
-    """Pickled tasks, each a few files to be read under `schema`."""
+    """The pickled tasks of a read, each with a few files to read under `schema`."""
     with spelled_out():
         return tasks_of(*plan_read(storage_of(options), hudi_options_of(options), {}, schema.names))
 
 
 def tasks_of(meta: MetaClient, plan: ReadPlan) -> list[bytes]:
-    """The files of a plan as pickled tasks."""
+    """Split the files of a plan into pickled tasks."""
     plan = told_of_damage(as_engine(LocalEngine()), plan)
     bare = replace(plan, slices=())
     tasks: list[list[ReadSlice]] = []
@@ -155,7 +155,7 @@ def tasks_of(meta: MetaClient, plan: ReadPlan) -> list[bytes]:
 
 
 def read_task(task: bytes, schema: StructType) -> Iterator[pa.RecordBatch]:
-    """Batches of exactly the Arrow schema that Spark expects for `schema`."""
+    """Read a task into batches with exactly the Arrow schema that Spark expects for `schema`."""
     has_zone = capabilities.PRESENT.zones_schemas
     target = to_arrow_schema(schema, timezone="UTC") if has_zone else to_arrow_schema(schema)
     storage, plan, reads = pickle.loads(task)
@@ -166,7 +166,7 @@ def read_task(task: bytes, schema: StructType) -> Iterator[pa.RecordBatch]:
 
 
 def _schema(options: Mapping[str, str], columns: list[str] | None) -> pa.Schema:
-    """Spark doesn't say whether it asks for a stream: an incremental query without a begin may be one."""
+    """The Arrow schema of a read. Spark doesn't tell streams apart; an incremental query without begin may be one."""
     read_options = ReadOptions.parse(hudi_options_of(options))
     if read_options.query_type != "incremental" or read_options.begin is not None:
         return plan_read(storage_of(options), hudi_options_of(options), {}, columns)[1].schema

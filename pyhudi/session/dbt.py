@@ -32,15 +32,15 @@ def main(arguments: Sequence[str]) -> int:
     """Run dbt in this process.
 
     Args: arguments: what follows `dbt` on its command line.
-    Returns: dbt's exit code: 0, 1 when a model failed, 2 when dbt did.
-    Raises: ConfigError when dbt and its adapter for Spark are not installed.
+    Returns: dbt's exit code: 0, 1 if a model failed, 2 if dbt failed.
+    Raises: ConfigError if dbt and its adapter for Spark are not installed.
     """
     try:
         import_module("dbt.adapters.spark.session")
         runner = cast("_Runner", import_module("dbt.cli.main").dbtRunner())
     except ImportError as error:
         raise ConfigError(f"dbt needs its adapter for Spark: pip install dbt-spark ({error}).") from error
-    # dbt asks for Hive's catalog, too: names have to outlast the process.
+    # Like dbt, use Hive's catalog: names have to outlast the process.
     enable(SparkSession.builder.enableHiveSupport().getOrCreate())
     result = runner.invoke(list(arguments))
     if result.success:

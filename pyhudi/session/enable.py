@@ -1,10 +1,10 @@
 """The switch for unchanged scripts: `pyhudi.enable(spark)`.
 
-From then on `spark.read.format("hudi")` and `df.write.format("hudi")` are PyHudi's native plan, and `spark.sql` takes
+After it, `spark.read.format("hudi")` and `df.write.format("hudi")` use PyHudi's native plan, and `spark.sql` accepts
 Hudi's statements, in every session of this flavour (classic or Connect) in this process, also inside `foreachBatch`. It
 replaces public properties and methods (`SparkSession.read`, `.readStream`, `.sql` and `.table`, `DataFrame.write`,
-`.writeStream` and `.writeTo`, `Catalog.cacheTable` and its like), and `disable(spark)` puts them back; every
-other format and statement goes to Spark's own untouched. Source: tried on Spark 3.5 to 4.3, classic and Connect.
+`.writeStream` and `.writeTo`, `Catalog.cacheTable` and the like), and `disable(spark)` restores them. Other formats and
+statements go to Spark unchanged. Source: tried on Spark 3.5 to 4.3, classic and Connect.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pyhudi.spark.worker_python import is_on_connect, name_own_python
 
 __all__ = ["FORMATS", "disable", "enable"]
 
-# What Hudi's quick-start sets, and classes of its jar as the values name them.
+# The settings in Hudi's quick-start, and the classes of its jar in their values.
 _OF_THE_JAR = ("spark.sql.catalog.spark_catalog", "spark.sql.extensions", "spark.kryo.registrator")
 _HUDI_CLASS = re.compile(r"org\.apache\.(?:hudi\.|spark\.(?:sql\.hudi\.|\w*Hoodie))")
 _NO_JAR = re.compile(r"CANNOT_LOAD_CATALOG|Failed to register classes with Kryo|ClassNotFoundException")
@@ -38,9 +38,9 @@ _lock = threading.Lock()
 
 
 def enable(spark: SparkSession) -> None:
-    """Let `format("hudi")` of this session's flavour mean PyHudi. Calling it again changes nothing.
+    """Make `format("hudi")` mean PyHudi in sessions of this session's flavour. Calling it again changes nothing.
 
-    Raises: ConfigError when settings of the session name classes of Hudi's jar, and the session has no such jar.
+    Raises: ConfigError if settings of the session name classes of Hudi's jar, and the session has no such jar.
     """
     session_class, frame_class = _classes(spark)
     _check_settings(spark)
@@ -69,7 +69,7 @@ def enable(spark: SparkSession) -> None:
 
 
 def _check_settings(spark: SparkSession) -> None:
-    """Settings of Hudi's quick-start are harmless beside its jar; without it Spark fails at the first name or job."""
+    """Check the settings of Hudi's quick-start: without Hudi's jar, Spark fails at the first name or job."""
     settings = {key: spark.conf.get(key, None) or "" for key in _OF_THE_JAR}
     of_hudi = {key: text for key, text in settings.items() if _HUDI_CLASS.search(text)}
     if not of_hudi:
@@ -89,7 +89,7 @@ def _check_settings(spark: SparkSession) -> None:
 
 
 def disable(spark: SparkSession) -> None:
-    """Undo `enable` for this session's flavour; nothing happens when it is not enabled."""
+    """Undo `enable` for this session's flavour. It does nothing if PyHudi is not enabled."""
     session_class, frame_class = _classes(spark)
     with _lock:
         for place in [place for place in ORIGINALS if place[0] in (session_class, frame_class, type(spark.catalog))]:

@@ -1,7 +1,7 @@
 """Writes of a DataFrame to a table by name: `saveAsTable`, `insertInto` and `writeTo` after `enable`.
 
-A new name is registered as CREATE TABLE … USING hudi does it. Rows for an existing table are an INSERT, by name or by
-position as in Spark. `HudiAwareTableWriter` takes the place of `df.writeTo(name)`.
+A new name is registered as by CREATE TABLE … USING hudi. Rows for an existing table are an INSERT, by name or by
+position as in Spark. `HudiAwareTableWriter` replaces the result of `df.writeTo(name)`.
 Source: Spark's documentation of `DataFrameWriter` and `DataFrameWriterV2`.
 """
 
@@ -44,7 +44,7 @@ __all__ = [
 
 
 def is_hudi_name(spark: SparkSession, text: str) -> bool:
-    """Whether this is the name, or hudi.`/path`, of a Hudi table."""
+    """True for the name, or hudi.`/path`, of a Hudi table."""
     name = name_of(text)
     return name is not None and is_ours(SparkSqlSession(spark), name)
 
@@ -59,10 +59,10 @@ def save_frame(
     or_replace: bool = False,
     create: bool = False,
 ) -> None:
-    """`saveAsTable` with format hudi.
+    """Run `saveAsTable` with format hudi.
 
     Args:
-        mode: a save mode. `append` to a table that is there takes columns by name.
+        mode: a save mode. `append` to an existing table matches columns by name.
         options: Hudi's, and `path` for the folder of a new table.
         or_replace, create: `writeTo(…).createOrReplace()` and `.create()` instead of a mode.
     Raises: TableExists, ConfigError.
@@ -106,16 +106,16 @@ def _create(
 
 
 def split_path(options: Mapping[str, object]) -> tuple[str | None, dict[str, object]]:
-    """The option `path`, which is the folder of a new table, and the options that are given without it."""
-    others = {str(key): value for key, value in options.items() if value is not None}
-    path = next((str(others.pop(key)) for key in list(others) if key.lower() == "path"), None)
-    return path, others
+    """Split off the option `path`, the folder of a new table, from the other set options."""
+    remaining = {str(key): value for key, value in options.items() if value is not None}
+    path = next((str(remaining.pop(key)) for key in list(remaining) if key.lower() == "path"), None)
+    return path, remaining
 
 
 def definition(
     name: TableName, options: Mapping[str, object], path: str | None, partition_by: Sequence[str]
 ) -> CreateTable:
-    """The CREATE TABLE of a new name. Settings of the store stay out of the catalog: passwords are among them."""
+    """The CREATE TABLE of a new name. Storage settings are kept out of the catalog: they include passwords."""
     properties = {key: str(value) for key, value in options.items() if not key.startswith("fs.")}
     partition_text = properties.get("hoodie.datasource.write.partitionpath.field", "")
     fields = tuple(partition_by) or tuple(
@@ -132,7 +132,7 @@ def insert_frame(
     overwrites: bool = False,
     by_name: bool = False,
 ) -> None:
-    """`insertInto` and `writeTo(…).append()`: an INSERT of the frame's rows. `options`: Hudi's, before the table's.
+    """Run `insertInto` or `writeTo(…).append()`: INSERT the frame's rows. `options`: Hudi's; they win over the table's.
 
     Raises: TableNotFound, ConfigError for an operation that does not overwrite, and the errors of the INSERT.
     """
@@ -142,12 +142,12 @@ def insert_frame(
         table = None if name is None else session.find_table(name)
         if table is None:
             raise TableNotFound(f"There is no Hudi table {text!r:.200}.")
-        named = replace(table, options={**table.options, **_of_insert(split_path(options)[1], overwrites)})
-        Insert(named, overwrites, {}, None, by_name, "SELECT * FROM {rows}").run(session)
+        target = replace(table, options={**table.options, **_of_insert(split_path(options)[1], overwrites)})
+        Insert(target, overwrites, {}, None, by_name, "SELECT * FROM {rows}").run(session)
 
 
 def _of_insert(options: dict[str, object], overwrites: bool) -> dict[str, object]:
-    """Options of a call as an INSERT knows them, which has an option of its own for its operation."""
+    """Convert the options of a call to those of an INSERT, which has a separate option for its operation."""
     operation = options.pop(_OPERATION, None)
     if operation is None:
         return options
@@ -159,7 +159,7 @@ def _of_insert(options: dict[str, object], overwrites: bool) -> dict[str, object
 
 
 def overwrite_frame(df: DataFrame, text: str, options: Mapping[str, object]) -> None:
-    """`writeTo(…).overwritePartitions()`: rows in the place of all rows of their partitions, else of the table."""
+    """Run `writeTo(…).overwritePartitions()`: replace all rows of the partitions that get rows, or of the table."""
     insert_frame(df, text, {**options, "hoodie.datasource.overwrite.mode": "dynamic"}, overwrites=True, by_name=True)
 
 
@@ -167,7 +167,7 @@ _COLUMN = re.compile(r"Column<'`?([^'`(]+)`?'>")
 
 
 class HudiAwareTableWriter:
-    """`df.writeTo(name)` after `enable`: passes calls on to Spark's, but for Hudi tables and `using("hudi")`."""
+    """`df.writeTo(name)` after `enable`. Calls go to Spark's writer, except for Hudi tables and `using("hudi")`."""
 
     def __init__(self, owner: DataFrame, real: DataFrameWriterV2, table: str) -> None:
         self._owner, self._real, self._table = owner, real, table
@@ -253,7 +253,7 @@ class HudiAwareTableWriter:
 
 
 def _column_name(column: object) -> str:
-    """The name of a column of a call, given as a text or as a Column."""
+    """The name of a column that a call passes as text or as a Column."""
     if isinstance(column, str):
         return column
     text = str(column)

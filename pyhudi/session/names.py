@@ -1,14 +1,14 @@
-"""Names of Hudi tables in queries: Spark gets each of them as a DataFrame of the table's native plan.
+"""Names of Hudi tables in queries: Spark gets each of them as a DataFrame with the table's native plan.
 
-`with_names` changes the user's text only at the names. Spark's own way to put a DataFrame into a text, `{name}`, makes
-and drops the necessary views, on Connect too.
+`with_names` changes the user's text only at the names. It uses Spark's way to put a DataFrame into a text, `{name}`,
+which creates and drops the necessary views, also on Connect.
 
-`StatementNames` looks up each name once for a statement, however many pieces of the statement Spark evaluates. A look
-into the catalog costs as much as a small query, and a MERGE INTO names its source in three of its pieces. Names that
-stand in the statement's text are looked up together.
+`StatementNames` looks up each name once per statement, even if Spark evaluates several parts of the statement. A
+catalog look-up costs as much as a small query, and a MERGE INTO names its source in three parts. The names in the
+statement's text are looked up together.
 
-`function_frame` runs Hudi's table functions in a query: `hudi_table_changes('db.t', 'latest_state', 'earliest')` and
-its like.
+`function_frame` runs Hudi's table functions in a query, such as
+`hudi_table_changes('db.t', 'latest_state', 'earliest')`.
 Source: Spark's documentation of `SparkSession.sql`.
 """
 
@@ -42,7 +42,7 @@ __all__ = ["READS", "StatementNames", "function_frame", "reads_ours", "with_name
 
 
 class StatementNames:
-    """`SqlCatalog` for the length of a statement, on the catalog of its session."""
+    """The `SqlCatalog` of one statement, on top of its session's catalog."""
 
     def __init__(self, catalog: SparkCatalog) -> None:
         self._catalog = catalog
@@ -60,7 +60,7 @@ class StatementNames:
         return self._found[name.parts]
 
     def is_of_the_statement(self, view: str) -> None:
-        """A temporary view of the statement: no look-up is needed."""
+        """Declare a temporary view of the statement, which needs no look-up."""
         self._found[(view,)] = None
 
     def place_of(self, name: TableName) -> str:
@@ -74,9 +74,9 @@ class StatementNames:
         self._found.clear()
         self._catalog.update(entry, columns, partition_fields)
 
-    def forget(self, name: TableName) -> None:
+    def remove(self, name: TableName) -> None:
         self._found.clear()
-        self._catalog.forget(name)
+        self._catalog.remove(name)
 
     def rename(self, name: TableName, new: TableName) -> None:
         self._found.clear()
@@ -84,7 +84,7 @@ class StatementNames:
 
 
 def function_frame(spark: SparkSession, session: SqlSession, function: str, arguments: Sequence[str]) -> DataFrame:
-    """The rows of a call. Raises ConfigError for wrong arguments, TableNotFound."""
+    """Call a table function and return its rows. Raises ConfigError for wrong arguments, TableNotFound."""
     values = [constant_of(tokens_of(text)) for text in arguments[1:]]
     first = [_name_text(text) for text in arguments[:1]]
     rows = rows_of_function(function, [*first, *values], lambda text: _table(session, text))
@@ -94,7 +94,7 @@ def function_frame(spark: SparkSession, session: SqlSession, function: str, argu
 
 
 def _name_text(text: str) -> str:
-    """The first argument: a quotation, or a name without one."""
+    """The first argument, which may be a quoted or an unquoted name."""
     tokens = tokens_of(text)
     if tokens and all(token.kind is TokenKind.TEXT for token in tokens):
         return str(constant_of(tokens))
@@ -115,10 +115,10 @@ def _table(session: SqlSession, text: str) -> HudiTable:
     return entry.table
 
 
-# First words of statements that read tables; a view's text is read when the view is.
+# First words of statements that read tables; a view's text is processed when the view is read.
 READS = keywords("SELECT WITH FROM TABLE ( INSERT CREATE REPLACE EXPLAIN CACHE MERGE UPDATE DELETE VALUES")
 _MAY_READ = re.compile(r"\b(?:FROM|JOIN|TABLE|USING)\b", re.IGNORECASE)
-_MAX_VIEW_DEPTH = 100  # Spark's own limit: views of views are opened one in another
+_MAX_VIEW_DEPTH = 100  # Spark's own limit on nested views
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +136,11 @@ def with_names(
     frames_by_name: Mapping[str, object] | None = None,
     depth: int = 0,
 ) -> DataFrame:
-    """Run a statement in which Hudi tables may be named.
+    """Run a statement that may name Hudi tables.
 
     Args:
         args: Spark's parameters, as given to `spark.sql`.
-        frames_by_name: its keywords; with them the text is a template, in which braces have a meaning.
+        frames_by_name: the keyword arguments of `spark.sql`; with them the text is a template with braces.
     """
     frames_by_name = frames_by_name or {}
     tokens, references = _read(text)
@@ -162,12 +162,12 @@ def with_names(
         if reference.alias_at is not None and reference.arguments is None and reference.name.path is None:
             edits.append(_Edit(reference.alias_at, reference.alias_at, f" AS {quoted(reference.name.parts[-1])}"))
         edits += _qualifiers(tokens, reference)
-    is_template = bool(frames_by_name) or not frames  # without frames no brace has a meaning
+    is_template = bool(frames_by_name) or not frames  # without frames braces have no meaning
     return spark_sql(spark, _edited(text, edits, is_template=is_template), args, **frames_by_name, **frames)
 
 
 def _read(text: str) -> tuple[Sequence[SqlToken], Sequence[Reference]]:
-    """Tokens and references of a text; none of a text that is wrong, which Spark will say."""
+    """The tokens and references of a text; none for an invalid text, whose error Spark reports."""
     if _MAY_READ.search(text) is None:
         return (), ()
     try:
@@ -194,7 +194,7 @@ def _defines_view(tokens: Sequence[SqlToken]) -> bool:
 
 
 def _edited(text: str, edits: Sequence[_Edit], *, is_template: bool) -> str:
-    """The text with its edits; the user's own braces stand for themselves unless the text was a template already."""
+    """Apply the edits to a text. The user's own braces are escaped unless the text was already a template."""
 
     def literal_text(part: str) -> str:
         return part if is_template else part.replace("{", "{{").replace("}", "}}")
@@ -207,7 +207,7 @@ def _edited(text: str, edits: Sequence[_Edit], *, is_template: bool) -> str:
 
 
 def _qualifiers(tokens: Sequence[SqlToken], reference: Reference) -> list[_Edit]:
-    """`db.t.column` becomes `t.column`: the relation in `db.t`'s place has a name of one part."""
+    """Change `db.t.column` to `t.column`, as the relation that replaces `db.t` has a name of one part."""
     parts = [part.lower() for part in reference.name.parts]
     if len(parts) < 2 or reference.name.path is not None:
         return []
@@ -226,7 +226,7 @@ def _qualifiers(tokens: Sequence[SqlToken], reference: Reference) -> list[_Edit]
 
 
 def _relation(spark: SparkSession, session: SqlSession, reference: Reference, depth: int) -> DataFrame | str | None:
-    """The rows that a reference means, or the view that has them cached; None when it is none of ours."""
+    """The rows of a reference, or the view in which they are cached; None if it is not Hudi's."""
     if reference.arguments is not None:
         return function_frame(spark, session, reference.name.parts[0].lower(), reference.arguments)
     if reference.name.path is None:
@@ -248,7 +248,7 @@ def _relation(spark: SparkSession, session: SqlSession, reference: Reference, de
 def _frame_of_view(
     spark: SparkSession, session: SqlSession, text: str, reference: Reference, depth: int
 ) -> DataFrame | None:
-    """The rows of a view that reads Hudi tables; None for one that does not."""
+    """The rows of a view that reads Hudi tables; None for any other view."""
     if depth >= _MAX_VIEW_DEPTH:
         raise ConfigError(f"The view {reference.name} is {depth} views deep. Views must not read themselves.")
     if not reads_ours(session, text, depth):
@@ -259,7 +259,7 @@ def _frame_of_view(
 
 
 def reads_ours(session: SqlSession, text: str, depth: int = 0) -> bool:
-    """Whether the query of a view reads Hudi tables."""
+    """True if the query of a view reads Hudi tables."""
     if depth >= _MAX_VIEW_DEPTH:
         return True
     for reference in _read(text)[1]:
@@ -272,7 +272,7 @@ def reads_ours(session: SqlSession, text: str, depth: int = 0) -> bool:
 
 
 def _moment(spark: SparkSession, expression: str) -> str:
-    """The moment of a time travel: a quotation or a number as it is, anything else as Spark evaluates it."""
+    """The time to travel to: a quoted text or a number as written, any other expression evaluated by Spark."""
     reader = Reader(expression, tokens_of(expression))
     token = reader.peek()
     if token is not None and token.kind in (TokenKind.TEXT, TokenKind.NUMBER):

@@ -1,4 +1,4 @@
-"""Stand-ins for Spark's readers and writers: they pass each call on, and remember what `format("hudi")` needs."""
+"""Proxies of Spark's readers and writers, which forward each call and record what `format("hudi")` needs."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ CallsT = TypeVar(
 
 
 class RecordedCalls(Generic[OwnerT, RealT]):
-    """A stand-in for one of Spark's readers or writers. It says to be of Spark's own class, so `isinstance` holds."""
+    """A proxy of one of Spark's readers or writers. It claims Spark's class, so that `isinstance` works."""
 
     def __init__(self, owner: OwnerT, real: RealT) -> None:
-        """`owner`: the session or the DataFrame whose property this is; `real`: what Spark's own property gave."""
+        """`owner`: the session or the DataFrame that has this property; `real`: the value of Spark's property."""
         self._owner: OwnerT = owner
         self._real: RealT = real
         self._format: str | None = None
@@ -41,7 +41,7 @@ class RecordedCalls(Generic[OwnerT, RealT]):
         return type(self._real)
 
     def __getattr__(self, name: str) -> object:
-        if name == "_real":  # read before it is set, as copying does
+        if name == "_real":  # read before it is set, for example by copying
             raise AttributeError(name)
         return getattr(self._real, name)
 
@@ -70,7 +70,7 @@ class RecordedCalls(Generic[OwnerT, RealT]):
     def _split_path(
         self, path: object, more: Mapping[str, OptionalPrimitiveType], call: str
     ) -> tuple[str, dict[str, OptionalPrimitiveType]]:
-        """The one path of a call, and the options without it. Raises ConfigError."""
+        """Split off the single path of a call from the options. Raises ConfigError."""
         options = {**self._options, **more}
         paths = [options.pop(key) for key in list(options) if key.lower() == "path"]
         path = path if path is not None else (paths[-1] if paths else None)
@@ -84,7 +84,7 @@ class RecordedCalls(Generic[OwnerT, RealT]):
 
 
 def column_names(cols: Sequence[object]) -> tuple[str, ...]:
-    """The columns that a call like `partitionBy` was given: one by one, or as one list."""
+    """The columns passed to a call like `partitionBy`, one by one or as one list."""
     if len(cols) == 1 and isinstance(cols[0], (list, tuple)):
         cols = cols[0]
     return tuple(str(name) for name in cols)

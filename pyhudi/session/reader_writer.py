@@ -37,8 +37,8 @@ class HudiAwareReader(RecordedCalls[SparkSession, DataFrameReader]):
             return self._real.load(path, format, schema, **options)
         from pyhudi.spark.reader import read_frame
 
-        table, others = self._split_path(path, options, "load")
-        return read_frame(self._owner, table, others, schema=schema if schema is not None else self._schema)
+        table, remaining = self._split_path(path, options, "load")
+        return read_frame(self._owner, table, remaining, schema=schema if schema is not None else self._schema)
 
     def table(self, tableName: str) -> DataFrame:  # noqa: N803
         from pyhudi.session.sql import frame_of_name
@@ -95,9 +95,9 @@ class HudiAwareWriter(RecordedCalls[DataFrame, DataFrameWriter]):
         self._check_no_layout()
         from pyhudi.session.writer import write_frame
 
-        table, others = self._split_path(path, options, "save")
+        table, remaining = self._split_path(path, options, "save")
         columns = column_names((partitionBy,)) if partitionBy is not None else self._partition_by
-        write_frame(self._owner, table, others, mode=mode or self._mode or "error", partition_by=columns)
+        write_frame(self._owner, table, remaining, mode=mode or self._mode or "error", partition_by=columns)
 
     def _check_no_layout(self) -> None:
         if self._layout_calls:

@@ -1,9 +1,9 @@
 """`spark.sql` and `spark.table` after `enable`: PyHudi runs Hudi's statements, all others go to Spark unchanged.
 
-`SparkSqlSession` lets SQL statements run in a Spark session: it gives them the names of its catalog, its settings, and
-its evaluation of expressions.
+`SparkSqlSession` runs SQL statements in a Spark session: it provides the catalog's names, the settings, and the
+evaluation of expressions.
 
-`schema_of` has Spark read the columns that a CREATE TABLE lists: every type that Spark knows, NOT NULL and comments.
+`schema_of` lets Spark read the columns that a CREATE TABLE lists: every type that Spark knows, NOT NULL and comments.
 Source: tried on Spark 4.3, classic and Connect.
 """
 
@@ -26,7 +26,7 @@ from pyhudi.formats.avro.schema import DOC_KEY
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import OptionScope, known_options
 from pyhudi.session.caching import cache_statement
-from pyhudi.session.catalog import catalog_of, forget_names
+from pyhudi.session.catalog import catalog_of, evict_names
 from pyhudi.session.names import READS, StatementNames, reads_ours, with_names
 from pyhudi.session.temp_views import spark_sql, spark_table
 from pyhudi.session.writer import write_frame
@@ -49,7 +49,7 @@ __all__ = ["SparkSqlSession", "as_frame", "frame_of_name", "hudi_aware_sql", "hu
 
 
 def schema_of(spark: SparkSession, columns: str) -> pa.Schema:
-    """The Arrow schema of columns as a statement lists them. Raises ConfigError for what Spark can't read."""
+    """Read columns as a statement lists them into an Arrow schema. Raises ConfigError if Spark can't read them."""
     try:
         struct = spark.createDataFrame([], columns).schema if columns.strip() else st.StructType([])
     except PySparkException as error:
@@ -63,12 +63,12 @@ def _commented(field: pa.Field, comment: str) -> pa.Field:
 
 
 _CLOCK = SystemClock()
-# Settings of Spark that Hudi's statements look at where its own option is not set.
+# Spark's settings that Hudi's statements use if Hudi's own option is not set.
 _OWN_SETTINGS: Mapping[str, str] = {"spark.sql.sources.partitionOverwriteMode": "hoodie.datasource.overwrite.mode"}
 
 
 def as_frame(frame: SqlFrame) -> DataFrame:
-    """A frame of this session, with its type."""
+    """A frame of this session as a DataFrame."""
     return cast("DataFrame", frame)
 
 
@@ -76,7 +76,7 @@ class SparkSqlSession:
     """`SqlSession` on Spark, classic or Connect."""
 
     def __init__(self, spark: SparkSession, args: object = None, frames: Mapping[str, object] | None = None) -> None:
-        """`args`, `frames`: parameters of the statement, which every text that it lets Spark evaluate may name."""
+        """`args`, `frames`: parameters of the statement, which every text that Spark evaluates for it may name."""
         self.spark = spark
         self._args, self._frames = args, frames
         self._catalog = StatementNames(catalog_of(spark))
@@ -87,7 +87,7 @@ class SparkSqlSession:
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """`hoodie.*` set by `SET` before `spark.hoodie.*` of the session, before what Spark's own settings mean."""
+        """The `hoodie.*` settings. Those of `SET` win over the session's `spark.hoodie.*`; these win over Spark's."""
         defaults = {
             _OWN_SETTINGS[key]: text
             for key, text in settings_with_prefix(self.spark, "spark.sql.sources.").items()
@@ -124,10 +124,10 @@ class SparkSqlSession:
         storage = open_place(location, None, self.spark)
         if replaces_table:
             return HudiTable(create(storage, schema, options, self.spark, replaces_table=True), self.spark, options)
-        there = [entry.name for entry in storage.list("")]
-        if there:
+        names = [entry.name for entry in storage.list("")]
+        if names:
             raise ConfigError(
-                f"{location} holds {', '.join(sorted(there)[:3])} and no Hudi table; a new table needs an empty folder."
+                f"{location} holds {', '.join(sorted(names)[:3])} and no Hudi table; a new table needs an empty folder."
             )
         return HudiTable.create(location, schema, spark=self.spark, options=options)
 
@@ -167,7 +167,7 @@ class SparkSqlSession:
         return self.frame_from(NO_ROWS)
 
     def columns_of(self, frame: SqlFrame) -> pa.Schema:
-        # The statement casts values without a type, such as `map()`, to the column's.
+        # The statement casts untyped values, such as `map()`, to the column's type.
         schema = with_typed_keys(as_frame(frame).schema)
         return arrow_from_spark(cast(StructType, schema))
 
@@ -203,11 +203,11 @@ def hudi_aware_sql(
     args: object = None,
     **kwargs: object,
 ) -> DataFrame:
-    """`SparkSession.sql`: Hudi's statements by PyHudi, names of Hudi tables in queries as their native plans."""
+    """`SparkSession.sql`: PyHudi runs Hudi's statements; in queries, names of Hudi tables are their native plans."""
     try:
         first = tokens_of(sqlQuery, 2)
         word = first[0].text.upper() if first else ""
-        only_lists = word == "SET" and len(first) == 1  # as PyHudi does for options where a session has no other way
+        only_lists = word == "SET" and len(first) == 1  # PyHudi runs it if a session can't list options
         ours = may_be_statement(sqlQuery)
     except (ConfigError, TypeError):  # Spark reports the error
         return spark_sql(self, sqlQuery, args, **kwargs)
@@ -228,17 +228,17 @@ def hudi_aware_sql(
         return spark_sql(self, sqlQuery, args, **kwargs)
     finally:
         if word in _CHANGES_NAMES and not only_lists:
-            forget_names(self)
+            evict_names(self)
 
 
 def hudi_aware_table(self: SparkSession, tableName: str) -> DataFrame:  # noqa: N803
-    """`SparkSession.table`, which finds Hudi tables too."""
+    """`SparkSession.table`, which also finds Hudi tables."""
     frame = frame_of_name(self, tableName)
     return spark_table(self, tableName) if frame is None else frame
 
 
 def frame_of_name(spark: SparkSession, text: str) -> DataFrame | None:
-    """The rows of a name as `spark.table` takes it; None when it is none of ours."""
+    """The rows of a name as `spark.table` takes it; None if it is not Hudi's."""
     name = name_of(text)
     if name is None:
         return None
@@ -252,7 +252,7 @@ def frame_of_name(spark: SparkSession, text: str) -> DataFrame | None:
 
 
 def name_of(text: str) -> TableName | None:
-    """A table's name in the form of Python calls; None if it is not a name."""
+    """Read a table's name as Python calls take it; None if it is not a name."""
     try:
         reader = Reader(text, tokens_of(text))
         name = reader.table_name()
@@ -263,7 +263,7 @@ def name_of(text: str) -> TableName | None:
 
 
 def _named_parameters(text: str, args: object) -> tuple[str, object]:
-    """Positional parameters as named ones: a statement is evaluated in several pieces."""
+    """Convert positional parameters to named ones, as a statement is evaluated in several parts."""
     if not isinstance(args, Sequence) or isinstance(args, str) or not args:
         return text, args
     parts, at, parameters = [], 0, dict[str, object]()

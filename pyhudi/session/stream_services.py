@@ -1,10 +1,10 @@
 """Table services next to a stream: compactions and clusterings that its batches have planned, and cleaning.
 
 Plans are made at the end of a batch, while no write is running; a thread executes them while the next batches are
-written. There is one per table in this process, so that no two run the same plan. It ends when its work is done: a
-stream that is stopped asks for no more, and the process waits for running ones. An error in it fails the next batch
-before anything is written, as in Hudi; the plan waits on the timeline, and the batch is written when the stream starts
-again. Source: docs/streaming.md, "Table services"; docs/formats/table-services.md.
+written. There is one thread per table in this process, so that no plan is run twice. It ends when its work is done: a
+stopped stream requests no more services, and the process waits for running ones. As in Hudi, an error in a service
+fails the next batch before anything is written; the plan remains on the timeline, and the batch is written when the
+stream is restarted. Source: docs/streaming.md, "Table services"; docs/formats/table-services.md.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _LOCK = Lock()
 
 
 def check_services(storage: Storage) -> None:
-    """Raises TableError when the services next to the last batch have failed. Their warnings go to the caller."""
+    """Raise TableError if the services next to the last batch have failed. Their warnings go to the caller."""
     with _LOCK:
         running = _TABLES.get(storage.full_path(""))
         if running is None or running.future is None or not running.future.done():
@@ -67,7 +67,7 @@ def check_services(storage: Storage) -> None:
 
 
 def serve_beside(spark: SparkSession, storage: Storage, options: Mapping[str, object]) -> None:
-    """Begin the services that the options of a stream want, unless they are running; then they look once more."""
+    """Start the services that a stream's options ask for. If they are already running, they are run once more."""
     parsed = WriteOptions.parse(options, hudi_options(spark), load_table_config(storage))
     services = _services(parsed)
     if not services:
@@ -78,12 +78,12 @@ def serve_beside(spark: SparkSession, storage: Storage, options: Mapping[str, ob
             running.is_requested = True
             return
         if running.future is not None and running.future.exception() is not None:
-            return  # the next batch tells it
+            return  # the next batch reports it
         running.future = running.pool.submit(_serve, running, spark, storage, parsed, services)
 
 
 def wait_for_services(storage: Storage, timeout_s: float) -> None:
-    """Return when no service of the table is running next to a stream, or after `timeout_s` seconds."""
+    """Wait until no service of the table is running next to a stream, or for `timeout_s` seconds."""
     with _LOCK:
         running = _TABLES.get(storage.full_path(""))
         future = None if running is None else running.future
@@ -92,7 +92,7 @@ def wait_for_services(storage: Storage, timeout_s: float) -> None:
 
 
 def compacts_beside(options: WriteOptions) -> bool:
-    """Does a stream with these options run compactions next to its batches? Asked for by name, they run in them."""
+    """True if a stream with these options compacts next to its batches. Explicit inline compaction runs within them."""
     inline = "hoodie.compact.inline" in options.explicit and options.compaction.inline
     return options.stream.async_compaction and not options.stream.disable_compaction and not inline
 
@@ -131,4 +131,4 @@ def _once(service: Service, spark: SparkSession, storage: Storage, options: Writ
         with engine_for(spark, options) as engine:
             serve(storage, service, options, engine)
     except WriteConflict:
-        return  # others are at work on the table; after the next batch it is tried again
+        return  # others are working on the table; the service is retried after the next batch

@@ -1,17 +1,17 @@
-"""Writing the batches of a stream to a table, each exactly once: `write_batches_to`.
+"""The writer of a stream's batches to a table, each exactly once: `write_batches_to`.
 
 `BatchWriter` is called with each batch:
 
     batch n → is n in the table? ─ yes → nothing to do
-                                 └ no  → the usual write, whose commit says that it is batch n → services next to it
+                                 └ no  → an ordinary write, whose commit stores the number n → services next to it
 
-Spark calls the function of `foreachBatch` again with a batch if it can't be sure of the first call. In a classic
-session the call comes in the driver's process. On Spark Connect the function is pickled and called in a process on the
-server, where this package must be installed.
+Spark calls the function of `foreachBatch` again with a batch if it can't be sure that the first call succeeded. In a
+classic session it is called in the driver's process. On Spark Connect the function is pickled and called in a process
+on the server, where this package must be installed.
 
-A batch belongs to a streaming query, named by the id in the metadata of its checkpoint. This id outlasts restarts. In a
-classic session Spark tells it to the tasks of the thread that runs the query (`query_of_thread`). On Spark Connect
-nothing tells it to the function of `foreachBatch`, so there the checkpoint location must be known
+A batch belongs to a streaming query, identified by the id in the metadata of its checkpoint. This id survives restarts.
+In a classic session Spark passes it to the tasks of the thread that runs the query (`query_of_thread`). On Spark
+Connect the function of `foreachBatch` doesn't get it, so the checkpoint location must be known there
 (`query_of_checkpoint`).
 Source: Spark's guide to Structured Streaming; docs/formats/incremental.md, "Checkpoint of a sink".
 """
@@ -51,7 +51,7 @@ _PROPERTY = "sql.streaming.queryId"
 
 
 def query_of_checkpoint(location: str, store: Mapping[str, str]) -> str | None:
-    """The id in a checkpoint; None where this process can't read it."""
+    """The id in a checkpoint; None if this process can't read it."""
     try:
         text = open_storage(location, store).read(_METADATA, _METADATA_BYTES)
         metadata = parse_json(text, location, "the metadata of a checkpoint")
@@ -61,13 +61,13 @@ def query_of_checkpoint(location: str, store: Mapping[str, str]) -> str | None:
 
 
 def query_of_thread(spark: SparkSession) -> str | None:
-    """The query that this thread runs; None on Spark Connect, outside of queries, and where workers run no Python of
-    ours. A Spark job of one row.
+    """The query that this thread runs; None on Spark Connect, outside of queries, and if workers can't run our Python.
+    This is a Spark job with one row.
     """
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         return None
 
-    def told() -> str | None:  # travels by value, so workers need not have this package
+    def told() -> str | None:  # pickled by value, so workers need not have this package
         from pyspark import TaskContext
 
         context = TaskContext.get()
@@ -77,7 +77,7 @@ def query_of_thread(spark: SparkSession) -> str | None:
     try:
         rows = spark.range(1).select(udf(told, "string")()).collect()
     except Exception:
-        return None  # such a batch may be written all the same, by this process alone
+        return None  # the batch may still be written, by this process alone
     return None if rows[0][0] is None else str(rows[0][0])
 
 
@@ -85,8 +85,8 @@ _OPERATION = "hoodie.datasource.write.operation"
 _REPLACES_ALL = "insert_overwrite_table"
 _INLINE, _SCHEDULE_INLINE = "hoodie.compact.inline", "hoodie.compact.schedule.inline"
 _CLEANS = "hoodie.clean.automatic"
-CHECKPOINT = "checkpointlocation"  # in small letters: of Spark
-# The same rows fail in the same way again.
+CHECKPOINT = "checkpointlocation"  # Spark's option, in lower case
+# The same rows would fail in the same way again.
 _LASTING = (ConfigError, KeyGenError, SchemaMismatch, UnsupportedTable, CorruptFile)
 _SYSTEM_CLOCK = SystemClock()
 
@@ -98,25 +98,25 @@ def write_batches_to(
     partition_by: str | Sequence[str] = (),
     complete: bool = False,
 ) -> BatchWriter:
-    """The function that `df.writeStream.foreachBatch(...)` takes: it writes each batch to the table exactly once.
+    """Return a function for `df.writeStream.foreachBatch(...)` that writes each batch to a table exactly once.
 
     Args:
-        path: of the table, which the first batch makes when there is none.
-        options: Hudi's write options, as `df.write.format("hudi")` takes them, those of streams among them
+        path: of the table; the first batch creates a missing table.
+        options: Hudi's write options, as `df.write.format("hudi")` takes them, including those of streams
             (`hoodie.datasource.write.streaming.*`), and Hadoop's for the store (`fs.*`).
         partition_by: the partition fields, if the options don't name them.
-        complete: each batch is the whole result (output mode complete) and takes the place of all rows, in one commit.
-    On Spark Connect nothing tells the function which query it writes for: give `checkpointLocation` among the options,
-    too, or a `hoodie.datasource.write.streaming.checkpoint.identifier`, where several streams write to the table.
-    Raises: ConfigError. The function raises HudiError, and the stream fails with them; nothing of the batch
-        is visible then, and the stream writes it when it is started again.
+        complete: each batch is the whole result (output mode complete) and replaces all rows, in one commit.
+    On Spark Connect the function can't find out which query it writes for. So if several streams write to the table,
+    set `checkpointLocation` in the options, too, or `hoodie.datasource.write.streaming.checkpoint.identifier`.
+    Raises: ConfigError. The function raises HudiErrors, with which the stream fails; nothing of the batch is visible
+        then, and the stream writes it when it is restarted.
     """
     columns = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
     return BatchWriter(os.fspath(path), dict(options or {}), columns, complete)
 
 
 class BatchWriter:
-    """What `write_batches_to` returns. Picklable."""
+    """Writes the batches of a stream; `write_batches_to` returns it. Picklable."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class BatchWriter:
             self._options = _replacing_all(self._options)
 
     def __call__(self, df: DataFrame, batch_id: int) -> None:
-        """Write a batch, unless it is in the table."""
+        """Write a batch, unless it is already in the table."""
         session, store = hudi_and_store_options(df.sparkSession, self._options)
         options = WriteOptions.parse(self._options, session, None)
         storage = open_storage(self._path, store)
@@ -171,7 +171,7 @@ class BatchWriter:
             write(storage, df, write_options, "append", df.sparkSession, self._partition_by)
 
     def _query(self, spark: SparkSession, store: Mapping[str, str]) -> str:
-        """The query that this thread writes the batches of, or this writer where nothing tells it."""
+        """The query whose batches this thread writes, or this writer if the query is unknown."""
         query = vars(self._of_thread).get("query")
         if query is None:
             checkpoint = self._checkpoint and query_of_checkpoint(self._checkpoint, store)
@@ -186,7 +186,7 @@ class BatchWriter:
 
 
 def _beside_the_batch(options: WriteOptions) -> dict[str, object]:
-    """Options by which a batch leaves work to the services next to it."""
+    """The options with which a batch leaves work to the services next to it."""
     stream, compaction = options.stream, options.compaction
     overrides: dict[str, object] = {}
     if stream.disable_compaction:
@@ -199,7 +199,7 @@ def _beside_the_batch(options: WriteOptions) -> dict[str, object]:
 
 
 def _replacing_all(options: Mapping[str, object]) -> dict[str, object]:
-    """The options of a batch that takes the place of all rows."""
+    """The options of a batch that replaces all rows."""
     operation_keys = [key for key in options if canonical_keys([key]) == {_OPERATION}]
     for key in operation_keys:
         if str(options[key]).lower() not in ("upsert", "insert", "bulk_insert", _REPLACES_ALL):

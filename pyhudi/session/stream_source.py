@@ -1,7 +1,7 @@
-"""What the data source `hudi` does for `spark.readStream`: offsets, and the tasks of a batch.
+"""The data source `hudi` for `spark.readStream`: offsets, and the tasks of a batch.
 
-An offset is Hudi's own, `{"offsetCommitTime": "<time>"}`: the time of the last commit that was read. Spark keeps them
-in the checkpoint of the query. All but the reading of tasks is called in one Python process on the driver's machine.
+An offset is Hudi's own, `{"offsetCommitTime": "<time>"}`: the time of the last commit that was read. Spark stores
+offsets in the query's checkpoint. Everything except reading tasks runs in one Python process on the driver's machine.
 Source: docs/formats/incremental.md, "Offsets of a stream".
 """
 
@@ -37,10 +37,10 @@ _HOLES = "hoodie.read.timeline.holes.resolution.policy"
 
 
 class FollowedTable:
-    """A table that a stream follows. `target`: where an `availableNow` run ends."""
+    """A table that a stream follows. `target`: the end of an `availableNow` run."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
-        """Raises ConfigError for options that mean nothing for a stream."""
+        """Raises ConfigError for options that have no meaning for a stream."""
         self._given, self._schema = dict(options), schema
         self._options = ReadOptions.parse(hudi_options_of(options))
         self._meta: MetaClient | None = None
@@ -62,16 +62,16 @@ class FollowedTable:
 
     @property
     def is_limited(self) -> bool:
-        """Do the options limit a batch?"""
+        """True if the options limit a batch."""
         return bool(self._options.source.max_commits or self._options.source.max_bytes)
 
     def first_offset(self) -> Offset:
-        """Where a stream without a checkpoint begins."""
+        """The offset at which a stream without a checkpoint begins."""
         with spelled_out():
             return _offset(first_begin(self._now(), self._options.source.start, self._incremental))
 
     def next_offset(self, start: Offset | None, *, limited: bool) -> Offset:
-        """Where the batch that begins at `start` ends. `limited`: the limits of the options count."""
+        """The offset at which the batch that begins at `start` ends. `limited`: obey the limits of the options."""
         with spelled_out():
             begin = "" if start is None else _begin(start)
             if self._target is not None and begin >= self._target:
@@ -80,18 +80,18 @@ class FollowedTable:
             return _offset(end_of_batch(self._now(), begin, self._incremental, limits, self._target))
 
     def newest_known_offset(self) -> Offset | None:
-        """The time of the newest commit as of the last look at the table, for Spark's reports of progress."""
+        """The time of the newest commit when the table was last read, for Spark's progress reports."""
         if self._meta is None:
             return None
         with spelled_out():
             return _offset(end_of_batch(self._meta, "", self._incremental))
 
     def stop_at_newest(self) -> None:
-        """From now on commits that come later are for the next run."""
+        """Stop at the newest commit; later commits are for the next run."""
         self._target = _begin(self.next_offset(None, limited=False))
 
     def tasks(self, start: Offset, end: Offset) -> list[bytes]:
-        """Pickled tasks of a batch; see `read_task`."""
+        """The pickled tasks of a batch; see `read_task`."""
         begin, until = _begin(start), _begin(end)
         if begin == until:
             return []
@@ -114,7 +114,7 @@ class FollowedTable:
 
     @property
     def _incremental(self) -> IncrementalOptions:
-        """Unless told otherwise a stream stops before a hole, as in Hudi: it goes on when the write is complete."""
+        """The options of the query. As in Hudi, a stream by default stops before a hole until that write completes."""
         options = self._options.incremental
         return options if _HOLES in canonical_keys(self._given) else replace(options, holes="BLOCK")
 
@@ -128,7 +128,7 @@ def _offset(time: str) -> Offset:
 
 
 def _begin(offset: Mapping[str, str]) -> str:
-    """The time of an offset, "" for the first commit on. Raises CorruptFile."""
+    """The time of an offset, "" before the first commit. Raises CorruptFile."""
     time = offset.get(_TIME)
     if not isinstance(time, str) or not _INSTANT_TIME.fullmatch(time):
         raise CorruptFile(

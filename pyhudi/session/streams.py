@@ -1,8 +1,8 @@
 """Streams after `enable`, by path and by name: `spark.readStream` and `df.writeStream` with format `hudi`.
 
-Spark's Python data source is the only stream that Python can give to Spark. So reading is the same as without `enable`
-(`pyspark_hudi`), with the session's options added. Writing becomes `foreachBatch` with PyHudi's own writer; triggers,
-names, checkpoints and output modes stay with Spark.
+A Python data source is the only stream that Python can provide to Spark. So reading is the same as without `enable`
+(`pyspark_hudi`), with the session's options added. Writing becomes `foreachBatch` with PyHudi's own writer; Spark still
+handles triggers, names, checkpoints and output modes.
 
 Streams read and write tables by name with `readStream.table` and `writeStream.toTable`. The name is looked up when the
 query starts; from then on the stream uses the table's path.
@@ -87,7 +87,7 @@ class HudiAwareStreamReader(RecordedCalls[SparkSession, DataStreamReader]):
 
 
 class HudiAwareStreamWriter(RecordedCalls[DataFrame, DataStreamWriter]):
-    """`df.writeStream` after `enable`. What only one of the two roads may hear is kept until it is known which."""
+    """`df.writeStream` after `enable`. Calls for only one of the two writers are held back until it is known."""
 
     def __init__(self, owner: DataFrame, real: DataStreamWriter) -> None:
         super().__init__(owner, real)
@@ -123,11 +123,11 @@ class HudiAwareStreamWriter(RecordedCalls[DataFrame, DataStreamWriter]):
         return self
 
     def foreach(self, f: object) -> DataStreamWriter:
-        return cast("DataStreamWriter", getattr(self._told(), "foreach")(f))  # noqa: B009
+        return cast("DataStreamWriter", getattr(self._with_held_calls(), "foreach")(f))  # noqa: B009
 
     def foreachBatch(self, func: object) -> DataStreamWriter:  # noqa: N802
-        told = _with_enable(func) if is_on_connect(self._owner.sparkSession) else func
-        return cast("DataStreamWriter", getattr(self._told(), "foreachBatch")(told))  # noqa: B009
+        function = _with_enable(func) if is_on_connect(self._owner.sparkSession) else func
+        return cast("DataStreamWriter", getattr(self._with_held_calls(), "foreachBatch")(function))  # noqa: B009
 
     def start(
         self,
@@ -139,10 +139,10 @@ class HudiAwareStreamWriter(RecordedCalls[DataFrame, DataStreamWriter]):
         **options: OptionalPrimitiveType,
     ) -> StreamingQuery:
         if not self._is_hudi(format):
-            return self._told().start(path, format, outputMode, partitionBy, queryName, **options)
+            return self._with_held_calls().start(path, format, outputMode, partitionBy, queryName, **options)
         mode, columns = self._checked(outputMode), self._columns(partitionBy)
-        table, others = self._split_path(path, options, "start")
-        return self._begun(table, others, columns, mode, queryName, options)
+        table, remaining = self._split_path(path, options, "start")
+        return self._start(table, remaining, columns, mode, queryName, options)
 
     def toTable(  # noqa: N802
         self,
@@ -157,18 +157,18 @@ class HudiAwareStreamWriter(RecordedCalls[DataFrame, DataStreamWriter]):
 
         source = format or self._format
         if not self._is_hudi(format) and (source is not None or not is_hudi_name(self._owner.sparkSession, tableName)):
-            return self._told().toTable(tableName, format, outputMode, partitionBy, queryName, **options)
+            return self._with_held_calls().toTable(tableName, format, outputMode, partitionBy, queryName, **options)
         mode, columns = self._checked(outputMode), self._columns(partitionBy)
         hudi = _of_hudi({**self._options, **options})
-        place, others, take_back = table_to_stream_to(self._owner, tableName, hudi, columns)
+        place, remaining, take_back = table_to_stream_to(self._owner, tableName, hudi, columns)
         try:
-            return self._begun(place, others, columns, mode, queryName, options)
+            return self._start(place, remaining, columns, mode, queryName, options)
         except BaseException:
             take_back()
             raise
 
     def _checked(self, output_mode: str | None) -> str:
-        """The output mode. Raises ConfigError for one, and for calls, that mean nothing for a Hudi table."""
+        """The output mode. Raises ConfigError for modes and calls that have no meaning for a Hudi table."""
         mode = (output_mode or self._output_mode).lower()
         if self._cluster_by:
             raise ConfigError("clusterBy has no meaning for format hudi; sort with hoodie.clustering.* options.")
@@ -183,7 +183,7 @@ class HudiAwareStreamWriter(RecordedCalls[DataFrame, DataStreamWriter]):
     def _columns(self, columns: str | list[str] | None) -> tuple[str, ...]:
         return column_names((columns,)) if columns is not None else self._partition_by
 
-    def _begun(
+    def _start(
         self,
         table: str,
         hudi: Mapping[str, object],
@@ -192,15 +192,15 @@ class HudiAwareStreamWriter(RecordedCalls[DataFrame, DataStreamWriter]):
         query_name: str | None,
         more: Mapping[str, OptionalPrimitiveType],
     ) -> StreamingQuery:
-        """Start the stream into the table at a path. `hudi`: options of its writes; `more`: those of the last call."""
+        """Start a stream into the table at a path. `hudi`: options of its writes; `more`: those of the last call."""
         checkpoint = {key: value for key, value in {**self._options, **more}.items() if key.lower() == CHECKPOINT}
         write_options = {**_of_hudi(hudi), **checkpoint}
         write = write_batches_to(table, write_options, partition_by=partition_by, complete=mode == "complete")
         real = self._real.options(**more).outputMode(mode)
         return real.foreachBatch(write).start(queryName=query_name)
 
-    def _told(self) -> DataStreamWriter:
-        """Spark's writer, with the recorded calls."""
+    def _with_held_calls(self) -> DataStreamWriter:
+        """Spark's writer, after the calls that were held back."""
         if self._partition_by:
             self._real.partitionBy(*self._partition_by)
         if self._cluster_by:
@@ -209,16 +209,16 @@ class HudiAwareStreamWriter(RecordedCalls[DataFrame, DataStreamWriter]):
 
 
 def _with_enable(func: object) -> object:
-    """A function of `foreachBatch` with `enable` before it. A Connect server calls it in a Python of its own, in which
-    nobody has called `enable`, so that `batch.write.format("hudi")` meant the data source, which can't write.
+    """Wrap a function of `foreachBatch` so that it calls `enable` first. A Connect server calls it in its own Python
+    process, in which `batch.write.format("hudi")` would otherwise mean the data source, which can't write.
     """
     if not callable(func) or isinstance(func, BatchWriter):
         return func
 
-    def enabled(batch: DataFrame, batch_id: int) -> None:  # pickled as it is: that Python may lack pyhudi
+    def enabled(batch: DataFrame, batch_id: int) -> None:  # pickled by value: that Python may lack pyhudi
         try:
             from pyhudi import enable
-        except ImportError:  # the function may do without
+        except ImportError:  # the function may not need it
             func(batch, batch_id)
             return
         enable(batch.sparkSession)
@@ -231,11 +231,11 @@ def _of_hudi(options: Mapping[str, object]) -> dict[str, object]:
     return {key: value for key, value in options.items() if key.lower() not in _OF_SPARK}
 
 
-_OF_THE_STREAM = "hoodie.datasource.write.streaming."  # two streams into one table have different ones
+_OF_THE_STREAM = "hoodie.datasource.write.streaming."  # these options differ between two streams into one table
 
 
 def place_of_table(spark: SparkSession, text: str) -> str | None:
-    """The folder of a named Hudi table; None for any other table. Raises TableNotFound for a lost one."""
+    """The folder of a named Hudi table; None for any other table. Raises TableNotFound if the folder has no table."""
     name = name_of(text)
     entry = None if name is None else SparkSqlSession(spark).find_table(name)
     return None if entry is None else entry.location
@@ -244,30 +244,30 @@ def place_of_table(spark: SparkSession, text: str) -> str | None:
 def table_to_stream_to(
     df: DataFrame, text: str, options: Mapping[str, object], partition_by: Sequence[str]
 ) -> tuple[str, dict[str, object], Callable[[], None]]:
-    """The folder of the table that a stream of rows goes to, the options of its writes, and what takes the table back
-    that was made here, for a stream that does not begin.
+    """Resolve a stream's target: the table's folder, the options of the stream's writes, and a callback that removes a
+    newly created table if the stream fails to start.
 
-    A table that is not there is made without rows and registered, as `saveAsTable` does it, but for the options that
-    are the stream's own.
+    A missing table is created without rows and registered like `saveAsTable` does, but without the options that belong
+    to the stream.
 
     Args:
-        df: the stream: it gives the columns of a new table.
+        df: the stream, which defines the columns of a new table.
         options: Hudi's, and `path` for the folder of a new table.
-    Raises: ConfigError; TableExists for a name of another format's table. Nothing is made then.
+    Raises: ConfigError; TableExists for a name of another format's table. Nothing is created then.
     """
     name = name_of(text)
     if name is None:
         raise ConfigError(f"{text!r:.200} is no name of a table.")
     session = SparkSqlSession(df.sparkSession)
-    path, others = split_path(options)
+    path, remaining = split_path(options)
     if name.path is not None:
-        return name.path, others, _nothing
+        return name.path, remaining, _do_nothing
     entry = session.catalog.find(name)
-    take_back = _nothing
+    take_back = _do_nothing
     if entry is None:
         is_new = session.open(path or session.catalog.place_of(name)) is None
-        take_back = partial(_take_back, session, name, is_new)
-        lasting = {key: value for key, value in others.items() if not key.startswith(_OF_THE_STREAM)}
+        take_back = partial(_remove_created, session, name, is_new)
+        lasting = {key: value for key, value in remaining.items() if not key.startswith(_OF_THE_STREAM)}
         columns = columns_text(arrow_from_spark(df.schema))
         replace(definition(name, lasting, path, partition_by), columns=columns, if_not_exists=True).run(session)
         entry = session.catalog.find(name)
@@ -276,16 +276,16 @@ def table_to_stream_to(
     if entry.location is None:
         raise ConfigError(f"The catalog has no location for the Hudi table {name}. Drop it and create it again.")
     of_table = {key: value for key, value in entry.properties.items() if key.startswith("hoodie.")}
-    return entry.location, {**of_table, **others}, take_back
+    return entry.location, {**of_table, **remaining}, take_back
 
 
-def _take_back(session: SparkSqlSession, name: TableName, is_new: bool) -> None:
+def _remove_created(session: SparkSqlSession, name: TableName, is_new: bool) -> None:
     entry = session.catalog.find(name)
     table = None if entry is None or entry.location is None or not is_new else session.open(entry.location)
     if table is not None and not table.state().timeline.instants:
         table.drop()
-    session.catalog.forget(name)
+    session.catalog.remove(name)
 
 
-def _nothing() -> None:
-    """There is nothing to take back."""
+def _do_nothing() -> None:
+    """Remove nothing, as no table was created."""

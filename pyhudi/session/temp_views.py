@@ -1,10 +1,10 @@
-"""Spark's own methods behind those of `enable`, and frames in SQL texts on Spark Connect 3.5.
+"""Spark's original methods after `enable`, and frames in SQL texts on Spark Connect 3.5.
 
-`spark_sql`, `spark_table` and `spark_reader` call Spark's own methods, past those that `enable` puts in their place.
+`spark_sql`, `spark_table` and `spark_reader` call Spark's own methods, bypassing the replacements of `enable`.
 
-Spark Connect 3.5 has no `spark.sql("… {df}", df=df)`: there `sql_with_views` gives each frame a view of its own. The
-server reads the text anew at every use of the resulting frame. So a view stays until nobody holds that frame's plan any
-more. It goes at the session's next such statement, or with the session.
+Spark Connect 3.5 has no `spark.sql("… {df}", df=df)`: there `sql_with_views` creates a view for each frame. The server
+parses the text again at every use of the resulting frame. So a view has to exist as long as that frame's plan is
+referenced. It is dropped by the session's next such statement, or with the session.
 Source: tried on Spark Connect 3.5; Spark's documentation of `SparkSession.sql`.
 """
 
@@ -40,7 +40,7 @@ _UNUSED: WeakKeyDictionary[SparkSession, deque[str]] = WeakKeyDictionary()
 
 
 class _PlannedFrame(Protocol):
-    """A frame of Spark Connect 3.5. Frames that are made of it hold its plan."""
+    """A frame of Spark Connect 3.5. Frames derived from it reference its plan."""
 
     _plan: object
 
@@ -48,17 +48,17 @@ class _PlannedFrame(Protocol):
 def sql_with_views(
     spark: SparkSession, sql: Callable[..., DataFrame], text: str, args: object, frames: Mapping[str, object]
 ) -> DataFrame:
-    """`sql(spark, text, args)` with a view in the place of each `{frame}`.
+    """Run `sql(spark, text, args)` with a view in place of each `{frame}`.
 
-    Args: sql: Spark's own `SparkSession.sql`; text: a template, in which doubled braces stand for themselves.
+    Args: sql: Spark's own `SparkSession.sql`; text: a template, in which doubled braces are literal braces.
     Raises: ConfigError for a value that is not a frame, Spark's errors, and KeyError for a missing name in braces.
     """
     from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
 
-    others = [key for key, value in frames.items() if not isinstance(value, ConnectFrame)]
-    if others:
+    invalid = [key for key, value in frames.items() if not isinstance(value, ConnectFrame)]
+    if invalid:
         raise ConfigError(
-            f"spark.sql on this Spark Connect takes frames in braces, and {others[0]!r:.200} is none. Give values as "
+            f"spark.sql on this Spark Connect takes frames in braces, and {invalid[0]!r:.200} is none. Give values as "
             "parameters: spark.sql(text, {'name': value}) for :name in the text."
         )
     unused = _UNUSED.setdefault(spark, deque())
@@ -72,7 +72,7 @@ def sql_with_views(
     except BaseException:
         unused.extend(views.values())
         raise
-    # No call to the server here: this runs in whatever thread lets the plan go.
+    # The finalizer must not call the server: it runs in any thread that drops the last reference to the plan.
     weakref.finalize(cast("_PlannedFrame", result)._plan, unused.extend, tuple(views.values())).atexit = False
     return result
 
@@ -83,7 +83,7 @@ ORIGINALS: dict[tuple[type, str], Original] = {}
 
 
 def spark_sql(spark: SparkSession, text: str, args: object = None, **frames: object) -> DataFrame:
-    """`SparkSession.sql` as in Spark. `frames`: the frames named in braces, which make the text a template."""
+    """Spark's own `SparkSession.sql`. `frames`: the frames named in braces, which make the text a template."""
     original = cast("Callable[..., DataFrame]", _original(spark, "sql"))
     if frames and is_on_connect(spark) and not capabilities.PRESENT.connect_takes_frames:
         return sql_with_views(spark, original, text, args, frames)
@@ -91,17 +91,17 @@ def spark_sql(spark: SparkSession, text: str, args: object = None, **frames: obj
 
 
 def spark_table(spark: SparkSession, name: str) -> DataFrame:
-    """`SparkSession.table` as Spark has it."""
+    """Spark's own `SparkSession.table`."""
     return cast("Callable[..., DataFrame]", _original(spark, "table"))(spark, name)
 
 
 def spark_reader(spark: SparkSession) -> DataFrameReader:
-    """`SparkSession.read` as Spark has it."""
+    """Spark's own `SparkSession.read`."""
     return cast("DataFrameReader", cast("property", _original(spark, "read")).__get__(spark))
 
 
 def original_method(owner: object, name: str) -> Callable[..., object]:
-    """A method of an object's class as Spark has it."""
+    """Spark's own version of a method of an object's class."""
     return cast("Callable[..., object]", _original(owner, name))
 
 

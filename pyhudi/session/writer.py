@@ -1,4 +1,4 @@
-"""Writing a DataFrame by path, as `df.write.format("hudi")` does."""
+"""The write of a DataFrame by path, as by `df.write.format("hudi")`."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def write_frame(
 
     Args:
         table: its storage, or its path.
-        options: Hudi's write options, and Hadoop's for the store (`fs.*`); the session's `spark.hoodie.*` and
-            `spark.hadoop.fs.*` come after them.
-        mode: `append` (into the table, made when there is none), `overwrite` (a new table in its place, but with
-            operation insert_overwrite_table the rows of the table are replaced in one commit), `ignore` (nothing when
-            there is a table), `error` (also `errorifexists`, `default`: only a new table).
+        options: Hudi's write options, and Hadoop's for the store (`fs.*`); they win over the session's `spark.hoodie.*`
+            and `spark.hadoop.fs.*`.
+        mode: `append` (to the table, which is created if missing), `overwrite` (replaces the table by a new one; with
+            operation insert_overwrite_table replaces its rows in one commit), `ignore` (does nothing if there is a
+            table), `error` (also `errorifexists`, `default`: only a new table).
         partition_by: the partition fields, if the option does not name them.
-    Returns: the result; None when mode `ignore` found a table.
-    Raises:  HudiError; before anything is written for wrong options, columns, modes and paths. Overwriting
-        is not atomic: it removes the old table first, and a crash from then on leaves no table or a smaller one.
+    Returns: the result; None if mode `ignore` found a table.
+    Raises:  HudiError; for wrong options, columns, modes and paths before anything is written. Overwriting
+        is not atomic: it removes the old table first, and a crash after that leaves no table or an incomplete one.
     """
     spark = df.sparkSession
     with settings_read_once(spark):

@@ -1,7 +1,7 @@
-"""Hudi's Spark SQL on top of `HudiTable`: a door, not an engine.
+"""Hudi's Spark SQL on top of `HudiTable`: a front end, not an engine.
 
-tokens → statement (which of our statements is it?) → its own module (clauses) → calls of `pyhudi.table`; expressions
-and queries are handed, as they were written, to the session's engine: Spark, or DuckDB without Spark.
+tokens → the kind of statement → its module (clauses) → calls of `pyhudi.table`. Expressions and queries go, as they
+were written, to the session's engine: Spark, or DuckDB without Spark.
 """
 
 import sys
@@ -10,7 +10,7 @@ from types import ModuleType
 
 
 class _Callable(ModuleType):
-    """`pyhudi.sql(...)`: the package's name is also that of the function for one statement."""
+    """Makes the package callable: `pyhudi.sql(...)` runs one statement."""
 
     def __call__(self, *arguments: object, **options: object) -> object:
         from pyhudi.sql.duckdb_session import sql

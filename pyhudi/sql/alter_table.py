@@ -41,7 +41,7 @@ Alter = Callable[[Reader, TableName], "AlterColumns | AlterProperties | DropPart
 
 @dataclass(frozen=True, slots=True)
 class NewColumn:
-    """A column in the statement's words; its type is read when the statement runs. `name`: its new name."""
+    """A column as the statement defines it; its type is read when the statement runs. `name`: its new name."""
 
     path: tuple[str, ...]
     text: str | None = None
@@ -52,7 +52,7 @@ class NewColumn:
     name: str | None = None
 
     def changes(self, session: SqlSession) -> list[SchemaChange]:
-        """The changes of the schema. Raises ConfigError for a type that can't be read."""
+        """The schema changes. Raises ConfigError for a type that can't be read."""
         field = None
         if self.text is not None:
             schema = session.schema_of(f"{quoted(self.path[-1])} {self.text}")
@@ -78,14 +78,14 @@ class NewColumn:
 
 @dataclass(frozen=True, slots=True)
 class AlterColumns:
-    """Changes of columns, in one commit: those of `columns`, whose types the session reads, then `changes`."""
+    """Column changes, made in one commit: first `columns`, whose types the session reads, then `changes`."""
 
     name: TableName
     columns: tuple[NewColumn, ...] = ()
     changes: tuple[SchemaChange, ...] = ()
 
     def run(self, session: SqlSession) -> SqlFrame:
-        """Make the changes. Raises ConfigError for a change that the table refuses; the table then stays as it is."""
+        """Make the changes. Raises ConfigError for a change that the table refuses; the table is then unchanged."""
         table = our_table(session, self.name)
         options = options_of(session, table)
         column_changes = (change for column in self.columns for change in column.changes(session))
@@ -104,7 +104,7 @@ class AlterColumns:
 
 @dataclass(frozen=True, slots=True)
 class AlterProperties:
-    """Changes of properties in the catalog. `removed`: keys to remove; `if_exists`: missing keys are no error."""
+    """Changes of catalog properties. `removed`: keys to remove; `if_exists`: missing keys are no error."""
 
     name: TableName
     set: Mapping[str, str]
@@ -112,10 +112,10 @@ class AlterProperties:
     if_exists: bool = False
 
     def run(self, session: SqlSession) -> SqlFrame:
-        """Change them.
+        """Change the properties.
 
-        Raises: ConfigError for a property that is fixed for the table's life, a missing key, an unknown option, and for
-            values with which no write works.
+        Raises: ConfigError for a property that can never be changed, a missing key, an unknown option, and for values
+            that would make every write fail.
         """
         entry = _entry(session, self.name)
         check_property_keys((*self.set, *self.removed))
@@ -137,14 +137,14 @@ class AlterProperties:
 
 @dataclass(frozen=True, slots=True)
 class DropPartitions:
-    """Whole partitions leave, in one commit."""
+    """Deletes whole partitions in one commit."""
 
     name: TableName
     specs: tuple[PartitionSpec, ...]
     if_exists: bool = False
 
     def run(self, session: SqlSession) -> SqlFrame:
-        """Delete them. Raises ConfigError for a column that is not a partition column, and for a missing partition."""
+        """Delete the partitions. Raises ConfigError for a missing partition, or if a column is no partition column."""
         table = our_table(session, self.name).table
         paths = matching_paths(table, self.specs)
         if paths:
@@ -157,13 +157,13 @@ class DropPartitions:
 
 @dataclass(frozen=True, slots=True)
 class RenameTable:
-    """Another name in the catalog; the folder stays."""
+    """Renames a table in the catalog; its folder is kept."""
 
     name: TableName
     new: TableName
 
     def run(self, session: SqlSession) -> SqlFrame:
-        """Rename it. Raises TableExists for a name in use."""
+        """Rename the table. Raises TableExists for a name in use."""
         new = self.new if len(self.new.parts) > 1 else TableName((*self.name.parts[:-1], *self.new.parts))
         if session.catalog.find(new) is not None:
             raise TableExists(f"There is a table or view {new} already.")
@@ -172,7 +172,7 @@ class RenameTable:
 
 
 def _says_nothing(change: SchemaChange, schema: pa.Schema) -> bool:
-    """Whether a column has the type already. CHANGE COLUMN always names a type, even to change the comment alone."""
+    """True if a column already has the type. CHANGE COLUMN always names a type, even to change only the comment."""
     if not isinstance(change, ChangeType):
         return False
     fields: Sequence[pa.Field] = list(schema)
@@ -195,7 +195,7 @@ def _entry(session: SqlSession, name: TableName) -> CatalogEntry:
 
 
 def _update(session: SqlSession, name: TableName, entry: CatalogEntry | None = None) -> None:
-    """Write the table's present columns and properties to the catalog."""
+    """Write the table's current columns and properties to the catalog."""
     if name.path is not None:
         return
     table = our_table(session, name).table
@@ -209,7 +209,7 @@ def _update(session: SqlSession, name: TableName, entry: CatalogEntry | None = N
 def parse_alter(
     text: str, tokens: Sequence[SqlToken], session: SqlSession
 ) -> AlterColumns | AlterProperties | DropPartitions | RenameTable | None:
-    """ALTER TABLE …; None for a table that is not Hudi's."""
+    """Parse ALTER TABLE …; None for a table that is not Hudi's."""
     reader = Reader(text, tokens)
     reader.expect("ALTER TABLE")
     name = reader.table_name()
@@ -229,7 +229,7 @@ def _add(reader: Reader, name: TableName) -> AlterColumns:
 
 
 def _whole_items(parts: Sequence[Reader]) -> list[Reader]:
-    """The items of a list. A comma inside `<…>` of a type had cut some of them in two."""
+    """Rejoin the items of a list that were split at a comma inside the `<…>` of a type."""
     whole: list[Reader] = []
     depth = 0
     for part in parts:
@@ -248,7 +248,7 @@ def _definition(reader: Reader, *, is_new: bool) -> NewColumn:
 
 
 def _typed(reader: Reader, column: NewColumn) -> NewColumn:
-    """The column with its type, NOT NULL and comment, and its place."""
+    """Read a column's type, NOT NULL, comment and place."""
     text = reader.until("FIRST", "AFTER").words()
     if not text:
         raise reader.error("the type of the column")
@@ -256,14 +256,14 @@ def _typed(reader: Reader, column: NewColumn) -> NewColumn:
 
 
 def _place(reader: Reader) -> str | None:
-    """The column before, or FIRST; None without either word."""
+    """Read AFTER column, or FIRST; None if neither is there."""
     if reader.accept("FIRST"):
         return FIRST
     return reader.identifier("the column before") if reader.accept("AFTER") else None
 
 
 def _change(reader: Reader, name: TableName) -> AlterColumns:
-    """ALTER COLUMN and CHANGE COLUMN in the forms of Spark and of Hive."""
+    """Read ALTER COLUMN and CHANGE COLUMN in the forms of Spark and Hive."""
     path = reader.dotted("a column")
     column = NewColumn(path)
     if reader.accept("TYPE"):

@@ -1,7 +1,7 @@
-"""Columns and types in the words of Spark's SQL, `id INT NOT NULL COMMENT 'the key'`: as text, and from text.
+"""Columns and types in Spark SQL, `id INT NOT NULL COMMENT 'the key'`: written to text and read from text.
 
 Types become those of Spark: timestamps are moments in UTC, TIMESTAMP_NTZ has no zone, CHAR and VARCHAR are texts.
-Whole numbers smaller than INT become INT, as Hudi has none.
+Integers smaller than INT become INT, as Hudi has none.
 Source: Spark's SQL reference, "Data Types", "CREATE TABLE".
 """
 
@@ -36,7 +36,7 @@ _WORDS: Mapping[pa.DataType, str] = {
 
 
 def type_text(kind: pa.DataType, *, quotes: bool = False) -> str:
-    """A type as DESCRIBE prints it, `struct<a:int>`. `quotes`: names get backticks, as a statement needs them."""
+    """Write a type as DESCRIBE prints it, `struct<a:int>`. `quotes`: names get backticks, as statements need them."""
     word = _WORDS.get(kind)
     if word is not None:
         return word
@@ -62,12 +62,12 @@ def type_text(kind: pa.DataType, *, quotes: bool = False) -> str:
 
 
 def columns_text(schema: pa.Schema, separator: str = ", ") -> str:
-    """The columns of a schema as a statement lists them."""
+    """Write the columns of a schema as a statement lists them."""
     return separator.join(column_text(field) for field in schema)
 
 
 def column_text(field: pa.Field) -> str:
-    """One column as a statement lists it."""
+    """Write a column as a statement lists it."""
     comment = comment_of(field)
     comment_clause = f" COMMENT {literal(comment)}" if comment else ""
     null_clause = "" if field.nullable else " NOT NULL"
@@ -75,18 +75,18 @@ def column_text(field: pa.Field) -> str:
 
 
 def comment_of(field: pa.Field) -> str | None:
-    """The comment of a column."""
+    """The comment of a column, if it has one."""
     comment = (field.metadata or {}).get(DOC_KEY)
     return comment.decode() if comment else None
 
 
 def quoted(*parts: str) -> str:
-    """A name with its qualifiers, each in backticks."""
+    """Quote a name and its qualifiers, each in backticks."""
     return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
 
 
 def literal(text: str) -> str:
-    """A text as a quotation."""
+    """Quote a text."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
@@ -103,12 +103,12 @@ _PLAIN: dict[str, pa.DataType] = {
     **dict.fromkeys(("TIMESTAMP_NTZ",), pa.timestamp("us")),
 }
 _DECIMAL = ("DECIMAL", "DEC", "NUMERIC")
-_DECIMAL_DIGITS = 38  # of a decimal: what 128 bits hold
-MAX_TYPE_DEPTH = 100  # types inside of types: a reader of one calls itself for the next
+_DECIMAL_DIGITS = 38  # of a decimal: as many as 128 bits hold
+MAX_TYPE_DEPTH = 100  # nested types, which are read recursively
 
 
 def schema_of_columns(text: str) -> pa.Schema:
-    """The columns of a list. Raises ConfigError for an unknown type, and for a name that occurs twice."""
+    """Read a list of columns. Raises ConfigError for an unknown type, and for a name that occurs twice."""
     fields: list[pa.Field] = []
     reader = Reader(f"({text})", tokens_of(f"({text})"))
     for part in _columns(reader):
@@ -165,7 +165,7 @@ def _type(reader: Reader, depth: int) -> pa.DataType:
 
 
 def _numbers(reader: Reader) -> list[int]:
-    """Whole numbers in parentheses; [] without parentheses."""
+    """Read integers in parentheses; [] without parentheses."""
     numbers: list[int] = []
     if reader.accept_symbol("("):
         while not reader.accept_symbol(")"):

@@ -1,9 +1,9 @@
-"""CREATE TABLE … USING hudi: a table's folder and its name, with rows when there is a query.
+"""CREATE TABLE … USING hudi: creates a table's folder and its name, with rows if there is a query.
 
     CREATE [OR REPLACE] TABLE [IF NOT EXISTS] name [(columns)] USING hudi [OPTIONS (…)] [PARTITIONED BY (…)]
         [COMMENT '…'] [LOCATION '…'] [TBLPROPERTIES (…)] [AS query]
 
-The folder may hold a table already. Its columns and properties then count, and only the name is new.
+The folder may already hold a table. Then its columns and properties count, and only the name is new.
 Source: Hudi's documentation, "SQL DDL"; Spark's SQL reference, "CREATE TABLE".
 """
 
@@ -35,7 +35,7 @@ _TABLE_NAME, _DATABASE = "hoodie.table.name", "hoodie.database.name"
 
 @dataclass(frozen=True)
 class CreateTable:
-    """A CREATE TABLE. `columns`: their text, None without a list; `partitions`: names, or columns with types."""
+    """A CREATE TABLE. `columns`: their text, None without a list; `partitions`: names, or new columns with types."""
 
     name: TableName
     columns: str | None = None
@@ -49,14 +49,14 @@ class CreateTable:
     if_not_exists: bool = False
 
     def run(self, session: SqlSession) -> SqlFrame:
-        """Make the table and its name.
+        """Create the table and its name.
 
         Raises: TableExists for a name in use, ConfigError, SchemaMismatch. Nothing is created then.
         """
         return self.run_with(session, None if self.query is None else session.query(self.query))
 
     def run_with(self, session: SqlSession, frame: SqlFrame | None) -> SqlFrame:
-        """`run` with the rows of the query."""
+        """Create the table with the rows of the query."""
         if self.name.path is not None:
             raise ConfigError(f"SQL: {self.name} is a path; a new table needs a name, and LOCATION says where it is.")
         check_property_keys(self.properties)
@@ -84,7 +84,7 @@ class CreateTable:
     # ---- the table
 
     def _schema(self, session: SqlSession, frame: SqlFrame | None) -> pa.Schema:
-        """The columns of the table, those of PARTITIONED BY last and in its order, as in Spark."""
+        """The columns of the table. As in Spark, those of PARTITIONED BY come last, in its order."""
         if frame is not None:
             if self.columns is not None:
                 raise ConfigError("SQL: CREATE TABLE … AS SELECT takes the columns of its query; leave the list out.")
@@ -103,7 +103,7 @@ class CreateTable:
         names: dict[str, object] = {_TABLE_NAME: self.name.parts[-1]}
         if len(self.name.parts) > 1:
             names[_DATABASE] = self.name.parts[-2]
-        # The catalog's name is the table's own, unless the statement gives it another.
+        # The table stores the catalog's name, unless the statement names another.
         options: dict[str, object] = {**_SQL_DEFAULTS, **settings, **names, **table_options}
         if self.partitions:
             options.setdefault(PARTITION_FIELDS, ",".join(self.partitions))
@@ -123,7 +123,7 @@ class CreateTable:
     def _replace(
         self, session: SqlSession, old_entry: CatalogEntry, place: str, old: HudiTable | None, frame: SqlFrame | None
     ) -> None:
-        """OR REPLACE: another table under the name. The old one stays until the new one is complete."""
+        """OR REPLACE: put a new table under the name. The old table is kept until the new one is complete."""
         schema, options = self._checked(session, place, frame)
         if frame is not None and old is not None:
             session.write(NamedTable(self.name, place, old), frame, "bulk_insert", options, mode="overwrite")
@@ -135,7 +135,7 @@ class CreateTable:
         session.catalog.update(entry, schema, self.partitions)
 
     def _checked(self, session: SqlSession, place: str, frame: SqlFrame | None) -> tuple[pa.Schema, dict[str, object]]:
-        """Columns and options of a new table, checked."""
+        """Check the columns and options of a new table, and return them."""
         schema, options = self._schema(session, frame), self._options(session)
         if not len(schema):
             raise ConfigError(f"SQL: CREATE TABLE {self.name} has no columns, and no Hudi table is at {place}.")
@@ -158,7 +158,7 @@ class CreateTable:
         )
 
     def _register_existing(self, session: SqlSession, place: str, table: HudiTable) -> None:
-        """A name for an existing table. Every clause of the statement must agree with the table."""
+        """Register a name for an existing table. Every clause of the statement must agree with the table."""
         schema, config = table.schema(), table.state().config
         fields = tuple(name.partition(":")[0] for name in config.partition_fields)
         if self.columns is not None:
@@ -184,7 +184,7 @@ class CreateTable:
 
 
 def parse_create(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> CreateTable | None:
-    """CREATE TABLE and CREATE OR REPLACE TABLE; None for a table of another format."""
+    """Parse CREATE TABLE and CREATE OR REPLACE TABLE; None for a table of another format."""
     reader = Reader(text, tokens)
     reader.expect("CREATE")
     or_replace = reader.accept("OR REPLACE")
@@ -205,7 +205,7 @@ def parse_create(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> 
 
 
 def _check_no_copy(reader: Reader, session: SqlSession) -> None:
-    """Raises ConfigError for CREATE TABLE … LIKE with a Hudi table: Spark copies no properties, so no key."""
+    """Raise ConfigError for CREATE TABLE … LIKE a Hudi table: Spark copies no properties, hence no key."""
     look = Reader(reader.text, reader.tokens, reader.at)
     look.accept("IF NOT EXISTS")
     look.table_name()
@@ -232,7 +232,7 @@ def _uses_hudi(reader: Reader) -> bool:
 
 
 def _with_clause(reader: Reader, table: CreateTable) -> CreateTable:
-    """The table with its next clause."""
+    """Read the next clause of the table."""
     if reader.accept("USING"):
         reader.dotted()
         return table
@@ -251,7 +251,7 @@ def _with_clause(reader: Reader, table: CreateTable) -> CreateTable:
 
 
 def _with_partitions(reader: Reader, table: CreateTable) -> CreateTable:
-    """The table with PARTITIONED BY: names of columns, or new columns with types."""
+    """Read PARTITIONED BY: names of columns, or new columns with types."""
     names, typed = [], []
     for part in reader.parts():
         start = part.at

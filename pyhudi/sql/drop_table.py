@@ -16,30 +16,32 @@ from pyhudi.sql.tokens import Reader, SqlToken
 
 __all__ = ["DropTable", "RefreshTable", "TruncateTable", "parse_drop", "parse_refresh", "parse_truncate"]
 
-_SYNCED_SUFFIXES = ("_ro", "_rt")  # reading the base files alone, and all rows
+_SYNCED_SUFFIXES = ("_ro", "_rt")  # names that read only base files, and all rows
 
 
 @dataclass(frozen=True, slots=True)
 class DropTable:
-    """DROP TABLE. `purges`: an external table (one with LOCATION) loses its files, too."""
+    """DROP TABLE. `purges`: also delete the files of an external table (one with LOCATION)."""
 
     name: TableName
     purges: bool = False
 
     def run(self, session: SqlSession) -> SqlFrame:
-        """Drop the table. Files go first, so that the statement can run again after a crash. Raises StorageError."""
+        """Drop the table. Files are deleted first, so that the statement can be rerun after a crash. Raises
+        StorageError.
+        """
         entry = session.catalog.find(self.name)
         if entry is not None and entry.location is not None and (self.purges or entry.is_managed):
             table = session.open(entry.location)
             if table is not None:
                 table.drop()
         for name in self._synced_names(session, entry):
-            session.catalog.forget(name)
-        session.catalog.forget(self.name)
+            session.catalog.remove(name)
+        session.catalog.remove(self.name)
         return session.frame_from(NO_ROWS)
 
     def _synced_names(self, session: SqlSession, entry: CatalogEntry | None) -> Iterator[TableName]:
-        """The two names that Hudi's sync adds for a merge-on-read table. They go with it, as in Hudi."""
+        """The two names that Hudi's sync adds for a merge-on-read table. They are dropped with it, as in Hudi."""
         if entry is None or entry.location is None:
             return
         for suffix in _SYNCED_SUFFIXES:
@@ -71,14 +73,14 @@ class TruncateTable:
 
 @dataclass(frozen=True, slots=True)
 class RefreshTable:
-    """REFRESH TABLE. It does nothing, as every query reads the table's present state."""
+    """REFRESH TABLE. It does nothing, as every query reads the table's current state."""
 
     def run(self, session: SqlSession) -> SqlFrame:
         return session.frame_from(NO_ROWS)
 
 
 def parse_drop(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> DropTable | None:
-    """DROP TABLE [IF EXISTS] name [PURGE]; None for a table that is not Hudi's."""
+    """Parse DROP TABLE [IF EXISTS] name [PURGE]; None for a table that is not Hudi's."""
     reader = Reader(text, tokens)
     reader.expect("DROP TABLE")
     reader.accept("IF EXISTS")
@@ -93,7 +95,7 @@ def parse_drop(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> Dr
 
 
 def parse_truncate(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> TruncateTable | None:
-    """TRUNCATE TABLE name [PARTITION (…)]; None for a table that is not Hudi's."""
+    """Parse TRUNCATE TABLE name [PARTITION (…)]; None for a table that is not Hudi's."""
     reader = Reader(text, tokens)
     reader.expect("TRUNCATE TABLE")
     name = reader.table_name()
@@ -105,7 +107,7 @@ def parse_truncate(text: str, tokens: Sequence[SqlToken], session: SqlSession) -
 
 
 def parse_refresh(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> RefreshTable | None:
-    """REFRESH [TABLE] name; None for a table that is not Hudi's."""
+    """Parse REFRESH [TABLE] name; None for a table that is not Hudi's."""
     reader = Reader(text, tokens)
     reader.expect("REFRESH TABLE")
     name = reader.table_name()

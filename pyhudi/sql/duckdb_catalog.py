@@ -1,4 +1,4 @@
-"""Names of tables in a session without Spark: those of its `tables`, and the subfolders of a folder."""
+"""The catalog of a session without Spark: the names of its `tables`, and the subfolders of a folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["FolderCatalog"]
 
 
 class FolderCatalog:
-    """The names of one session. A name from a statement ends with the session; the folder's tables stay."""
+    """The names of one session. A name made by a statement ends with the session; the folder's tables are kept."""
 
     def __init__(
         self,
@@ -38,14 +38,14 @@ class FolderCatalog:
         place = self._tables.get(_key(name), self._place(name))
         return place.path if isinstance(place, HudiTable) else place
 
-    def opened(self, name: TableName) -> HudiTable | None:
-        """The table that a caller gave this name to, with its storage and its options; None for any other name."""
+    def passed_table(self, name: TableName) -> HudiTable | None:
+        """The table that the caller passed under this name, with its storage and options; None for any other name."""
         place = self._tables.get(_key(name)) if name.path is None else None
         return place if isinstance(place, HudiTable) else None
 
     def find(self, name: TableName) -> CatalogEntry | None:
-        """The Hudi table of a name; None when there is none."""
-        location, is_open = self.location(name), self.opened(name) is not None
+        """The Hudi table of a name, or None."""
+        location, is_open = self.location(name), self.passed_table(name) is not None
         if location is None or not (is_open or HudiTable.exists(location, storage_options=self._storage_options)):
             return None
         properties, comment = self.details(name)
@@ -53,14 +53,14 @@ class FolderCatalog:
         return CatalogEntry(name, True, location, properties, comment, is_managed)
 
     def details(self, name: TableName) -> tuple[Mapping[str, str], str | None]:
-        """Properties and comment that statements of this session gave to a name."""
+        """The properties and the comment that statements of this session gave a name."""
         return self._details.get(_key(name), ({}, None))
 
     def expect(self, names: Iterable[TableName]) -> None:
         """Do nothing: a look-up of several names costs as much as one look-up for each."""
 
     def place_of(self, name: TableName) -> str:
-        """The folder of a new table. Raises ConfigError when the session has no folder for tables."""
+        """The folder of a new table. Raises ConfigError if the session has no folder for tables."""
         place = self._place(name)
         if place is None:
             raise ConfigError(
@@ -70,22 +70,22 @@ class FolderCatalog:
         return place
 
     def register(self, entry: CatalogEntry, columns: pa.Schema, partition_fields: Sequence[str]) -> None:
-        """Keep a table's name, properties and comment. Its columns are in its folder."""
+        """Remember a table's name, properties and comment. Its columns are in its folder."""
         self._tables[_key(entry.name)] = entry.location
         self._details[_key(entry.name)] = (entry.properties, entry.comment)
 
     def update(self, entry: CatalogEntry, columns: pa.Schema, partition_fields: Sequence[str]) -> None:
-        """Keep other properties and another comment. Columns are the folder's."""
+        """Replace the remembered properties and comment. The columns are in the folder."""
         self.register(entry, columns, partition_fields)
 
-    def forget(self, name: TableName) -> None:
-        """Take a name out; files stay."""
+    def remove(self, name: TableName) -> None:
+        """Remove a name; files are kept."""
         self._tables[_key(name)] = None
         self._details.pop(_key(name), None)
 
     def rename(self, name: TableName, new: TableName) -> None:
-        """Find a table under another name."""
-        place = self.location(name) if (opened := self.opened(name)) is None else opened
+        """Move a table to another name."""
+        place = self.location(name) if (table := self.passed_table(name)) is None else table
         self._tables[_key(new)], self._tables[_key(name)] = place, None
         self._details[_key(new)] = self._details.pop(_key(name), ({}, None))
 

@@ -1,6 +1,6 @@
-"""Scans as tables that DuckDB reads, DuckDB's relations as frames of a session, and its errors as HudiErrors.
+"""Scans as DuckDB tables, DuckDB relations as frames of a session, and DuckDB's errors as HudiErrors.
 
-DuckDB reads a scan as Arrow's dataset (`pyhudi/table/dataset.py`). Frames stream, without meta columns.
+DuckDB reads a scan as an Arrow dataset (`pyhudi/table/dataset.py`). Frames stream, without meta columns.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ __all__ = [
 ]
 
 
-VIEW_PREFIX = "__hudi_"  # of names that a statement gives to rows while it runs
+VIEW_PREFIX = "__hudi_"  # of names that a statement gives rows while it runs
 _OWN_NAME = re.compile(rf'"?{VIEW_PREFIX}\d+"?\.?')
 _OWN_LINE = re.compile(r"\n+LINE \d+:[^\n]*(?:spark_|__\d+\"|CAST\()[^\n]*(?:\n.*)?$", re.DOTALL)
 _SHOWN_ROWS = 20
@@ -55,13 +55,13 @@ _BATCH_ROWS = 65_536  # rows of DuckDB's result in memory at once: one batch of 
 
 
 def error_text(error: Exception) -> str:
-    """DuckDB's error without names of ours, and without the line of a text that we made."""
+    """DuckDB's error without our internal names, and without the quoted line of a text that we generated."""
     return _OWN_LINE.sub("", _OWN_NAME.sub("", str(error))).strip()
 
 
 @contextmanager
 def duckdb_errors(failures: list[HudiError]) -> Iterator[None]:
-    """Turn DuckDB's error into ConfigError; raise the HudiError instead when reading a table failed."""
+    """Turn DuckDB's error into a ConfigError; if reading a table failed, raise its HudiError instead."""
     import duckdb
 
     failures.clear()
@@ -74,12 +74,12 @@ def duckdb_errors(failures: list[HudiError]) -> Iterator[None]:
 
 
 def relation(frame: SqlFrame) -> duckdb.DuckDBPyRelation:
-    """A frame as DuckDB's relation."""
+    """Convert a frame to a DuckDB relation."""
     return cast("duckdb.DuckDBPyRelation", frame)
 
 
 def stream(frame: SqlFrame, failures: list[HudiError]) -> pa.RecordBatchReader:
-    """The rows of a frame, in bounded memory."""
+    """Stream the rows of a frame in bounded memory."""
     if isinstance(frame, pa.Table):
         return frame.to_reader()
     with duckdb_errors(failures):
@@ -93,7 +93,7 @@ def _batches(rows: pa.RecordBatchReader, failures: list[HudiError]) -> Iterator[
 
 
 def without_meta(frame: SqlFrame) -> SqlFrame:
-    """A frame without Hudi's meta columns, which every write makes anew."""
+    """Drop Hudi's meta columns from a frame, as every write creates its own."""
     if isinstance(frame, pa.Table):
         return frame
     rows = relation(frame)
@@ -102,13 +102,13 @@ def without_meta(frame: SqlFrame) -> SqlFrame:
 
 
 def shown_columns(names: Sequence[str]) -> list[str]:
-    """The columns that people see: without Hudi's five meta columns where a `*` brought them all."""
+    """The columns to show: if a `*` selected all five meta columns of Hudi, they are left out."""
     data = [name for name in names if name not in META_COLUMNS]
     return data if data and set(META_COLUMNS) <= set(names) else list(names)
 
 
 def _values(rows: pa.Table) -> list[list[object]]:
-    """The rows as values that people read."""
+    """Convert the rows to readable values."""
     return [[_shown(plain(value)) for value in row.values()] for row in rows.to_pylist()]
 
 
@@ -128,7 +128,7 @@ class SqlResult:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns."""
+        """The names of the columns."""
         frame = self._frame
         return tuple(frame.column_names if isinstance(frame, pa.Table) else relation(frame).columns)
 
@@ -150,7 +150,7 @@ class SqlResult:
         return "\n".join([text_table(rows.column_names, _values(rows)), *([more] if more else [])])
 
     def _first(self, n: int) -> tuple[pa.Table, str]:
-        """The first rows as people see them, and what is said of others."""
+        """The first rows as they are shown, and a note on the others."""
         if isinstance(self._frame, pa.Table):
             rows = self._frame.slice(0, n + 1)
         else:
@@ -164,7 +164,7 @@ class SqlResult:
         return stream(self._frame, self._failures)
 
     def to_arrow(self) -> pa.Table:
-        """All rows in memory. Raises ConfigError with DuckDB's words when it can't evaluate the statement."""
+        """All rows in memory. Raises ConfigError with DuckDB's message if it can't evaluate the statement."""
         if isinstance(self._frame, pa.Table):
             return self._frame
         with duckdb_errors(self._failures):
@@ -179,24 +179,24 @@ class SqlResult:
         """All rows as a polars DataFrame. Raises MissingLibrary."""
         return polars_frame(self.to_arrow)
 
-    df = to_pandas  # as DuckDB's relations call them
+    df = to_pandas  # DuckDB's relations have this name, too
     pl = to_polars
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Lets polars and others take the rows."""
+        """Export the rows to polars and other libraries."""
         rows: ArrowStream = self.to_batches()
         return rows.__arrow_c_stream__(requested_schema)
 
 
 def open_duckdb() -> duckdb.DuckDBPyConnection:
-    """A database in memory. Raises MissingLibrary when DuckDB is not installed."""
+    """Open a database in memory. Raises MissingLibrary if DuckDB is not installed."""
     try:
         import duckdb
     except ImportError as error:
         raise MissingLibrary(
             'SQL without Spark needs DuckDB, which is not installed: pip install "pyhudi[sql]".'
         ) from error
-    # DuckDB would look for variables in our functions, not in the caller's; `DuckDbSession.query` looks there.
+    # DuckDB would search our functions for variables, not the caller's; `DuckDbSession.query` searches the caller's.
     connection = duckdb.connect(config={"python_enable_replacements": False})
     connection.execute("SET GLOBAL TimeZone = 'UTC'").fetchall()
     for name, kernel in KERNELS.items():
@@ -206,10 +206,10 @@ def open_duckdb() -> duckdb.DuckDBPyConnection:
 
 
 class ScanDataset(HudiDataset):
-    """The rows of a scan in a statement. DuckDB turns errors of reading into text; here the original error is kept."""
+    """The rows of a scan in a statement. DuckDB turns read errors into text, so the original error is kept here."""
 
     def __init__(self, scan: Scan, failures: list[HudiError]) -> None:
-        """`failures`: gets what reading raises."""
+        """`failures`: collects the errors of reading."""
         super().__init__(scan)
         self._failures = failures
 

@@ -1,11 +1,11 @@
-"""Hudi's SQL without Spark: statements on tables by path or name, expressions and queries evaluated by DuckDB.
+"""Hudi's SQL without Spark: statements on tables by path or name; DuckDB evaluates expressions and queries.
 
     pyhudi.sql("SELECT city, sum(fare) FROM hudi.`/lake/rides` GROUP BY city").to_pandas()
 
     session = pyhudi.DuckDbSession(tables={"rides": "/lake/rides"}, catalog="/lake")
     session.sql("DELETE FROM rides WHERE fare < 0")
 
-Rows stream: from a scan of ours into DuckDB, and from DuckDB into a write. `pip install "pyhudi[sql]"` brings DuckDB.
+Rows stream from our scans into DuckDB, and from DuckDB into writes. `pip install "pyhudi[sql]"` installs DuckDB.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ from pyhudi.warnings import variable_of_caller, warn_caller
 
 __all__ = ["DuckDbSession", "sql"]
 
-# Parts of queries that stay registered with DuckDB: a caller may take a result's rows later.
+# Parts of queries that remain registered with DuckDB: a caller may fetch a result's rows later.
 MAX_PARTS = 100
 _CREATE_TABLE = re.compile(r"\s*CREATE\s+(OR\s+REPLACE\s+)?TABLE\b", re.IGNORECASE)
 
 
 class DuckDbSession:
-    """Statements on Hudi tables in this process, with DuckDB for expressions and queries. Not for several threads."""
+    """Runs statements on Hudi tables in this process, with DuckDB for expressions and queries. Not thread-safe."""
 
     def __init__(
         self,
@@ -74,15 +74,15 @@ class DuckDbSession:
             catalog: a folder whose subfolders are tables by their names, `sales.rides` as sales/rides.
             options: Hudi's keys, as `SET hoodie.x=y` sets them.
             storage_options: Hadoop's keys for remote stores.
-        Raises: ConfigError when DuckDB is not installed.
+        Raises: ConfigError if DuckDB is not installed.
         """
         self._catalog = FolderCatalog(tables or {}, catalog, storage_options)
         self._settings = dict(options or {})
         self._storage_options = storage_options
         self._connection = open_duckdb()
         self._numbers = count(1)
-        self._views: list[str] = []  # of the statement that runs
-        self._parts: dict[str, None] = {}  # texts of parts that DuckDB knows, the oldest first
+        self._views: list[str] = []  # of the running statement
+        self._parts: dict[str, None] = {}  # texts of the registered parts, oldest first
         self._failures: list[HudiError] = []
         self._table_views: set[str] = set()
         self._variables: set[str] = set()
@@ -90,7 +90,7 @@ class DuckDbSession:
     # ---- statements
 
     def sql(self, text: str, *, dialect: str = "spark") -> SqlResult:
-        """Run a statement: Hudi's own at once, a query when its rows are taken.
+        """Run a statement: Hudi's own at once, a query when its rows are fetched.
 
         Args:   dialect: "spark": a query means what Spark says, or is refused; "duckdb": it is in DuckDB's own words.
         Raises: ConfigError for a statement that neither Hudi nor DuckDB knows, and for a query that is not known to
@@ -120,7 +120,7 @@ class DuckDbSession:
         value = self._settings.get(setting.key, "<undefined>")
         return pa.table({"key": [setting.key], "value": [value]})
 
-    # ---- what statements need of a session
+    # ---- the session as statements see it
 
     @property
     def settings(self) -> Mapping[str, str]:
@@ -133,33 +133,33 @@ class DuckDbSession:
 
     @property
     def schema_on_read(self) -> str | None:
-        """SCHEMA_ON_READ as it was set in the session."""
+        """The value of SCHEMA_ON_READ in the session."""
         value = self._settings.get(SCHEMA_ON_READ)
         return None if value is None else str(value)
 
     @property
     def catalog(self) -> FolderCatalog:
-        """Where the session's names are kept."""
+        """The catalog with the session's names."""
         return self._catalog
 
     def schema_of(self, columns: str) -> pa.Schema:
-        """Columns as a CREATE TABLE lists them. Raises ConfigError."""
+        """Read columns as a CREATE TABLE lists them. Raises ConfigError."""
         return schema_of_columns(columns)
 
     def find_table(self, name: TableName) -> NamedTable | None:
-        """The Hudi table of this name; None when there is none. Raises TableNotFound for a hudi.`/path` without one."""
+        """The Hudi table of this name, or None. Raises TableNotFound for a hudi.`/path` without a table."""
         if name.path is not None:
             at_path = HudiTable.open(name.path, storage_options=self._storage_options)
             return NamedTable(name, name.path, at_path, self._catalog.details(name)[0])
-        location, opened = self._catalog.location(name), self._catalog.opened(name)
-        table = self.open(location) if location is not None and opened is None else opened
+        location, passed = self._catalog.location(name), self._catalog.passed_table(name)
+        table = self.open(location) if location is not None and passed is None else passed
         if location is None or table is None:
             return None
-        storage = None if opened is None else opened.state().storage
+        storage = None if passed is None else passed.state().storage
         return NamedTable(name, location, table, self._catalog.details(name)[0], storage=storage)
 
     def open(self, location: str) -> HudiTable | None:
-        """The table in a folder; None when there is none."""
+        """The table in a folder, or None."""
         if not HudiTable.exists(location, storage_options=self._storage_options):
             return None
         return HudiTable.open(location, storage_options=self._storage_options)
@@ -167,14 +167,14 @@ class DuckDbSession:
     def create(
         self, location: str, schema: pa.Schema, options: Mapping[str, object], *, replaces_table: bool = False
     ) -> HudiTable:
-        """An empty table in a separate folder, or in the place of one. Raises ConfigError for other files in it."""
+        """Create an empty table in an empty folder or in place of a table. Raises ConfigError for any other files."""
         storage = open_storage(location, self._storage_options or {})
         if replaces_table:
             return HudiTable(create(storage, schema, options, None, replaces_table=True), None, options)
-        others = sorted(entry.name for entry in storage.list(""))
-        if others:
+        names = sorted(entry.name for entry in storage.list(""))
+        if names:
             raise ConfigError(
-                f"{location} holds {', '.join(others[:3])} and no Hudi table; a new one needs its own folder."
+                f"{location} holds {', '.join(names[:3])} and no Hudi table; a new one needs its own folder."
             )
         return HudiTable.create(location, schema, storage_options=self._storage_options, options=options)
 
@@ -188,7 +188,7 @@ class DuckDbSession:
         return self.frame_from(NO_ROWS) if rows is None else cast("SqlFrame", rows)
 
     def _find(self, name: TableName) -> None:
-        """Register the table of this name with DuckDB, or the caller's variable, where there is one."""
+        """Register the table of this name with DuckDB, or else the caller's variable of this name."""
         table = self.find_table(name)
         if table is not None:
             self._show(name, table.table.scan(options=self._settings_for(OptionScope.READ)))
@@ -197,7 +197,7 @@ class DuckDbSession:
             self._show_variable(name)
 
     def _columns_of_table(self, name: TableName | str) -> tuple[str, pa.Schema]:
-        """The text by which DuckDB finds a table, or the rows of a text, and their columns."""
+        """DuckDB's text for a table, or for the rows of a text, and its columns."""
         text = name if isinstance(name, str) else _view_name(name)
         if isinstance(name, TableName):
             self._find(name)
@@ -205,8 +205,8 @@ class DuckDbSession:
             return text, self._connection.sql(f"FROM {text}").limit(0).to_arrow_table().schema
 
     def view_of(self, frame: SqlFrame) -> AbstractContextManager[str]:
-        """A temporary name for the rows of a frame, until the statement ends. DuckDB evaluates a query when the caller
-        takes its rows, and looks for the views again then.
+        """A temporary name for the rows of a frame, until the statement ends. DuckDB evaluates a query only when the
+        caller fetches its rows, and needs the views then.
         """
         return self._view_of(frame)
 
@@ -222,7 +222,7 @@ class DuckDbSession:
         yield name
 
     def frame_of(self, table: NamedTable, columns: Sequence[str] | None = None) -> SqlFrame:
-        """A snapshot of a table, meta columns among its columns when they are named."""
+        """A snapshot of a table; it has meta columns only if they are named."""
         names = list(columns) if columns is not None else table.table.schema().names
         return self.frame_of_scan(table.table.scan(names))
 
@@ -232,19 +232,19 @@ class DuckDbSession:
             return cast("SqlFrame", self._connection.from_arrow(self._dataset(scan)))
 
     def frame_of_result(self, result: WriteResult) -> SqlFrame:
-        """How many rows a change inserted, updated and deleted."""
+        """The numbers of rows that a change inserted, updated and deleted."""
         counts = {name: getattr(result, name) for name in ("inserted", "updated", "deleted")}
         return cast("SqlFrame", pa.Table.from_pylist([counts]))
 
     def frame_from(self, rows: pa.Table) -> SqlFrame:
-        """A small Arrow table as a frame. A table without columns stays an Arrow table: DuckDB has none."""
+        """A small Arrow table as a frame. A table without columns remains an Arrow table: DuckDB has no such tables."""
         if not rows.num_columns:
             return cast("SqlFrame", rows)
         with duckdb_errors(self._failures):
             return cast("SqlFrame", self._connection.from_arrow(_whole(rows)))
 
     def create_view(self, name: str, frame: SqlFrame, *, replace: bool, is_global: bool) -> None:
-        """Name a frame in the session. A global name is the same, as there is one session."""
+        """Name a frame in the session. Global names are the same, as there is only one session."""
         with duckdb_errors(self._failures):
             relation(frame).create_view(name, replace=replace)
 
@@ -260,7 +260,7 @@ class DuckDbSession:
             self._connection.execute(f"CREATE {how} {quoted} AS FROM {rows}").fetchall()
 
     def columns_of(self, frame: SqlFrame) -> pa.Schema:
-        """The frame's columns, without running it."""
+        """The columns of a frame, without running it."""
         if isinstance(frame, pa.Table):
             return frame.schema
         with duckdb_errors(self._failures):
@@ -281,7 +281,7 @@ class DuckDbSession:
                 table.place,
                 stream(without_meta(frame), self._failures),
                 operation,
-                mode="replace" if mode == "overwrite" else mode,  # OR REPLACE makes another table
+                mode="replace" if mode == "overwrite" else mode,  # OR REPLACE creates another table
                 storage_options=self._storage_options,
                 options={**self.settings, **options},
             )
@@ -291,7 +291,7 @@ class DuckDbSession:
     # ---- names
 
     def _part_name(self, part: Part) -> str:
-        """The name under which DuckDB finds the rows of a part that it can't read itself."""
+        """Register the rows of a part that DuckDB can't read itself; return their name."""
         if isinstance(part, FunctionCall):
             rows = rows_of_function(part.function, part.arguments, self._table_by_text)
             arguments = ", ".join(map(str, part.arguments))
@@ -302,8 +302,8 @@ class DuckDbSession:
         return self._part(f"{name} as of {part.as_of}" if isinstance(part, TimeTravel) else name, scan)
 
     def _part(self, name: str, rows: pa.Table | Scan) -> str:
-        """Register the rows of a part with DuckDB under its text. Texts differ without end, so the oldest part goes
-        when there are more than MAX_PARTS.
+        """Register the rows of a part with DuckDB under its text. There can be any number of texts, so the oldest part
+        is unregistered if there are more than MAX_PARTS.
         """
         self._register(name, rows)
         self._parts.pop(name, None)
@@ -315,7 +315,7 @@ class DuckDbSession:
         return name
 
     def _table_by_text(self, text: str) -> HudiTable:
-        """The table that an argument names: a name, or a path."""
+        """The table that an argument names by name or path."""
         name = TableName(("hudi", text)) if "/" in text else TableName(tuple(text.replace("`", "").split(".")))
         return self._table_of(name)
 
@@ -336,7 +336,7 @@ class DuckDbSession:
         self._table_views.add(view)
 
     def _show_variable(self, name: TableName) -> None:
-        """Register the rows of a variable of the caller with DuckDB, where no table has its name."""
+        """Register the rows of a variable of the caller with DuckDB, unless a table has its name."""
         word = name.parts[-1]
         if word in self._variables:
             self._connection.unregister(word)
@@ -358,7 +358,7 @@ class DuckDbSession:
         return bool(self._connection.execute(known, [word]).fetchall())
 
     def _hide(self, name: TableName) -> None:
-        """Take a table's name out of DuckDB."""
+        """Remove a table's name from DuckDB."""
         view = _view_name(name)
         if view in self._table_views:
             self._connection.execute(f"DROP VIEW IF EXISTS {view}").fetchall()
@@ -373,8 +373,8 @@ class DuckDbSession:
         return ScanDataset(scan, self._failures)
 
     def _drop_views_of_the_statement(self) -> None:
-        """Behind a write that failed, DuckDB's stream of rows is still open, and the views go with the next statement;
-        another error here would hide the write's.
+        """Drop the views of the statement. After a failed write, DuckDB's stream of rows is still open; the views are
+        then dropped with the next statement, as an error here would hide that of the write.
         """
         with suppress(ConfigError), duckdb_errors([]):
             while self._views:
@@ -397,7 +397,7 @@ def sql(
 
 
 def _is_rows(value: object) -> TypeGuard[TableInput]:
-    """Is it a table, a frame or a stream of a library? Lists and dicts of Python are not, nor in DuckDB."""
+    """True for a table, a frame or a stream of a library. As in DuckDB, Python's lists and dicts are not rows."""
     if isinstance(value, type):
         return False
     module, kind = type(value).__module__, type(value).__name__
@@ -412,14 +412,14 @@ def _whole(rows: pa.Table) -> pa.Table:
 
 
 def _warn_of_duckdb_tables(text: str) -> None:
-    """Warn of a CREATE TABLE without USING hudi: it makes a DuckDB table, which few users mean."""
+    """Warn of a CREATE TABLE without USING hudi: it creates a DuckDB table, which few users intend."""
     if _CREATE_TABLE.match(text):
         warn_caller(
-            "CREATE TABLE without USING hudi makes a table of DuckDB's, which goes with the session. Say USING hudi "
-            "for one that lasts, CREATE TEMP TABLE for one that is to go."
+            "CREATE TABLE without USING hudi creates a DuckDB table, which ends with the session. Write USING hudi for "
+            "a permanent table, CREATE TEMP TABLE for a temporary one."
         )
 
 
 def _view_name(name: TableName) -> str:
-    """A table's name in DuckDB: its last two parts at most."""
+    """A table's name in DuckDB: at most its last two parts."""
     return ".".join(quoted_name(part) for part in name.parts[-2:])

@@ -1,7 +1,6 @@
-"""A statement of a session for DuckDB: queries in Spark's words as its text, and where it finds the tables that they
-name.
+"""Statements of a session, written for DuckDB: Spark SQL queries as DuckDB's text, with the tables that they name.
 
-A statement that is no query is DuckDB's own. Only its quotations change.
+A statement that is no query is DuckDB's own. Only its quotes change.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class TimeTravel:
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """A call of a table function. Arguments are constants; a name without quotations is a text."""
+    """A call of a table function. Arguments are constants; an unquoted name is a text."""
 
     function: str
     arguments: tuple[Constant, ...]
@@ -59,7 +58,7 @@ Part = PathTable | TimeTravel | FunctionCall
 
 @dataclass(frozen=True, slots=True)
 class DuckDbText:
-    """A statement for DuckDB. `names`: names in the places of tables; some may be no Hudi tables."""
+    """A statement for DuckDB. `names`: names in the positions of tables; some may not be Hudi tables."""
 
     text: str
     names: tuple[TableName, ...]
@@ -72,12 +71,12 @@ def duckdb_text(
     columns_of: Callable[[TableName | str], tuple[str, pa.Schema]],
     dialect: str = "spark",
 ) -> DuckDbText:
-    """A statement for DuckDB.
+    """Write a statement for DuckDB.
 
     Args:
-        functions: names of the table functions that are ours, in small letters.
-        name_of: gives the name under which DuckDB finds the rows of a part.
-        columns_of: gives the text by which DuckDB finds a table, or the rows of a text, and their columns.
+        functions: names of our table functions, in lower case.
+        name_of: registers the rows of a part and returns their name in DuckDB.
+        columns_of: returns DuckDB's text for a table, or for the rows of a text, and its columns.
         dialect: "spark", or "duckdb" for a text in DuckDB's own words.
     Raises: ConfigError for a query that is not known to mean what Spark says.
     """
@@ -118,14 +117,14 @@ def _translation(tree: exp.Expr, tables: _Tables) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Tables:
-    """Finds the tables of a query: Hudi's by name, path and moment, our functions, DuckDB's own."""
+    """Finds the tables of a query: Hudi's by name, path and time travel, our functions, and DuckDB's own tables."""
 
     functions: Sequence[str]
     name_of: Callable[[Part], str]
     columns_of: Callable[[TableName | str], tuple[str, pa.Schema]]
 
     def __call__(self, table: exp.Table) -> tuple[str, pa.Schema]:
-        """The text by which DuckDB finds the table, and its columns."""
+        """DuckDB's text for the table, and its columns."""
         from sqlglot import exp
 
         if isinstance(table.this, exp.Anonymous):
@@ -143,7 +142,7 @@ class _Tables:
 
 
 def _constant(node: exp.Expr) -> Constant:
-    """The value of a constant, the text of a name."""
+    """The value of a constant, or the text of a name."""
     from sqlglot import exp
 
     match node:
@@ -182,7 +181,7 @@ def _token_text(token: SqlToken) -> str:
 
 
 def _table_names(tokens: Sequence[SqlToken]) -> Iterator[TableName]:
-    """Names in the places where statements name tables."""
+    """The names in the positions where statements name tables."""
     for place, token in enumerate(tokens):
         if place and token.is_name and tokens[place - 1].is_word(*_BEFORE_TABLES):
             yield TableName(dotted_at(tokens, place)[0])

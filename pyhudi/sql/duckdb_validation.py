@@ -1,4 +1,4 @@
-"""DuckDB as the engine of validators (`actions/validation.py`): a query of tables in states not committed yet."""
+"""DuckDB as the engine of validators (`actions/validation.py`): queries of tables in uncommitted states."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["rows"]
 
 
 def rows(text: str, states: Mapping[str, TableState]) -> pa.Table:
-    """The rows of a query. `states`: the tables that it names; it sees nothing besides.
+    """Run a query and return its rows. `states`: the tables that it names; it sees no others.
 
     Raises: ConfigError with DuckDB's message for a query that it can't evaluate; MissingLibrary when it is not
         installed; the errors of reading the table.

@@ -19,12 +19,12 @@ __all__ = ["evaluate"]
 
 _ROWS = "__hudi_rows"
 _NO_COLUMN = "__hudi_none"
-_databases: dict[tuple[int, str], duckdb.DuckDBPyConnection] = {}  # by process, as one may fork, and zone
+_databases: dict[tuple[int, str], duckdb.DuckDBPyConnection] = {}  # by process id (processes fork) and zone
 _lock = threading.Lock()
 
 
 def evaluate(expression: str, rows: pa.Table, zone: str = "UTC") -> pa.ChunkedArray:
-    """The values of an expression in DuckDB's words for these rows. `zone`: that of times which name none.
+    """Evaluate an expression in DuckDB's SQL for these rows. `zone`: that of times without a zone.
 
     Raises: ConfigError with DuckDB's message for an expression that it can't evaluate; MissingLibrary when it is not
         installed.
@@ -47,16 +47,16 @@ def evaluate(expression: str, rows: pa.Table, zone: str = "UTC") -> pa.ChunkedAr
 
 
 def _connection(zone: str) -> duckdb.DuckDBPyConnection:
-    """A connection of the caller's own to the database for this zone. Arrow's threads call too, and threads of theirs
-    end whenever they like: a database that ends with one of them would take its functions in Python along.
+    """A separate connection of the caller to the database for this zone. Arrow's threads call this, too, and may end at
+    any time. If the database ended with one of them, its Python functions would be lost.
     """
     with _lock:
         place = (os.getpid(), zone)
         if place not in _databases:
-            opened = open_duckdb()
-            opened.execute("SET GLOBAL TimeZone = '" + zone.replace("'", "") + "'").fetchall()
-            # The text may be a constraint in a table of somebody else's: it sees the rows and nothing besides.
-            opened.execute("SET enable_external_access = false").fetchall()
-            opened.execute("SET lock_configuration = true").fetchall()
-            _databases[place] = opened
+            database = open_duckdb()
+            database.execute("SET GLOBAL TimeZone = '" + zone.replace("'", "") + "'").fetchall()
+            # The text may be a constraint of an untrusted table, so it must see only the rows.
+            database.execute("SET enable_external_access = false").fetchall()
+            database.execute("SET lock_configuration = true").fetchall()
+            _databases[place] = database
         return _databases[place].cursor()

@@ -27,7 +27,8 @@ _COLUMNS = pa.schema([("index_name", pa.string()), ("index_type", pa.string()), 
 _PREFIXES = ("secondary_index_", "expr_index_")
 _OF_KEYS = ("record_index", "bloom_filters")
 _EXPRESSION = "expr"
-# Arguments of an expression behind the column, in the order that functions take them, and whether they are texts.
+# The arguments of an expression after the column, in the order of the function's parameters, and whether each is a
+# text.
 _ARGUMENTS = (
     ("format", True),
     ("days", False),
@@ -42,7 +43,7 @@ _ARGUMENTS = (
 
 @dataclass(frozen=True, slots=True)
 class CreateIndex:
-    """CREATE INDEX. `kind`: the type behind USING, None without it."""
+    """CREATE INDEX. `kind`: the type after USING, None without it."""
 
     table: NamedTable
     name: str
@@ -52,14 +53,14 @@ class CreateIndex:
     if_not_exists: bool = False
 
     def run(self, session: SqlSession) -> SqlFrame:
-        """Build the index. Raises ConfigError when one of that name exists."""
+        """Build the index. Raises ConfigError if an index of that name exists."""
         if self.if_not_exists and _index_of(self.table, self.name) is not None:
             return session.frame_from(NO_ROWS)
         hudi_options = {key: value for key, value in self.options.items() if key.startswith("hoodie.")}
         expression = self._expression() if _EXPRESSION in self.options else None
         if expression is None and len(hudi_options) < len(self.options):
-            strange = sorted(self.options.keys() - hudi_options.keys())
-            raise ConfigError(f"CREATE INDEX {self.name}: OPTIONS has the unknown key {strange[0]!r:.100}.")
+            unknown = sorted(self.options.keys() - hudi_options.keys())
+            raise ConfigError(f"CREATE INDEX {self.name}: OPTIONS has the unknown key {unknown[0]!r:.100}.")
         index_type = None if self.kind is None else self.kind.lower()
         self.table.table.indexes.create(
             self.name,
@@ -71,7 +72,7 @@ class CreateIndex:
         return session.frame_from(NO_ROWS)
 
     def _is_of_keys(self, index_type: str | None) -> bool:
-        """Whether it is an index of the record keys. Raises ConfigError when its columns are others."""
+        """True if it is an index of the record keys. Raises ConfigError if it has other columns."""
         if (index_type or self.name) not in _OF_KEYS:
             return False
         keys = self.table.table.state().config.record_key_fields
@@ -83,7 +84,7 @@ class CreateIndex:
         return True
 
     def _expression(self) -> str:
-        """The call that `OPTIONS (expr = 'from_unixtime', format = 'yyyy-MM-dd')` means."""
+        """The call in `OPTIONS (expr = 'from_unixtime', format = 'yyyy-MM-dd')`."""
         if len(self.columns) != 1:
             raise ConfigError(f"CREATE INDEX {self.name}: an expression is of one column, found {len(self.columns)}.")
         arguments = [self.columns[0]]
@@ -92,9 +93,9 @@ class CreateIndex:
             if value is not None:
                 arguments.append("'" + value.replace("'", "''") + "'" if is_text else value)
         keys = {_EXPRESSION, *(key for key, _ in _ARGUMENTS)}
-        strange = [key for key in self.options if key not in keys and not key.startswith("hoodie.")]
-        if strange:
-            raise ConfigError(f"CREATE INDEX {self.name}: OPTIONS has the unknown key {strange[0]!r:.100}.")
+        unknown = [key for key in self.options if key not in keys and not key.startswith("hoodie.")]
+        if unknown:
+            raise ConfigError(f"CREATE INDEX {self.name}: OPTIONS has the unknown key {unknown[0]!r:.100}.")
         return f"{self.options[_EXPRESSION]}({', '.join(arguments)})"
 
 
@@ -107,7 +108,7 @@ class DropIndex:
     if_exists: bool = False
 
     def run(self, session: SqlSession) -> SqlFrame:
-        """Drop the index. Raises ConfigError for an unknown name, unless IF EXISTS is there."""
+        """Drop the index. Raises ConfigError for an unknown name without IF EXISTS."""
         if not (self.if_exists and _index_of(self.table, self.name) is None):
             self.table.table.indexes.drop(self.name, options=session.settings)
         return session.frame_from(NO_ROWS)
@@ -120,7 +121,7 @@ class ShowIndexes:
     table: NamedTable
 
     def run(self, session: SqlSession) -> SqlFrame:
-        """The indexes: their names, types, and columns with commas."""
+        """The names, types and columns (with commas) of the indexes."""
         rows = [
             {"index_name": one.name, "index_type": one.kind, "col_name": self._columns(one)}
             for one in self.table.table.indexes.list()
@@ -128,7 +129,7 @@ class ShowIndexes:
         return session.frame_from(pa.Table.from_pylist(rows, _COLUMNS))
 
     def _columns(self, index: IndexInfo) -> str:
-        """The columns of an index, with commas; "" for an index of all columns or of keys."""
+        """The columns of an index, separated by commas; "" for an index of all columns or of keys."""
         return ",".join(index.columns) if index.name.startswith(_PREFIXES) else ""
 
 
@@ -140,7 +141,7 @@ class RefreshIndex:
     name: str
 
     def run(self, session: SqlSession) -> SqlFrame:
-        """Build the index anew from the table's rows. Raises ConfigError for an unknown name."""
+        """Rebuild the index from the table's rows. Raises ConfigError for an unknown name."""
         index = _index_of(self.table, self.name)
         if index is None:
             raise ConfigError(f"{self.table.location} has no index {self.name!r:.100}. SHOW INDEXES FROM lists them.")
@@ -151,7 +152,7 @@ class RefreshIndex:
 def parse(
     text: str, tokens: Sequence[SqlToken], session: SqlSession
 ) -> CreateIndex | DropIndex | ShowIndexes | RefreshIndex | None:
-    """The statement; None when its table is not a Hudi table. Raises ConfigError for wrong clauses."""
+    """Parse a statement; None if its table is not a Hudi table. Raises ConfigError for wrong clauses."""
     reader = Reader(text, tokens)
     if reader.accept("SHOW INDEXES"):
         if not reader.accept("IN"):
@@ -169,7 +170,7 @@ def parse(
         reader.expect_end()
         return RefreshIndex(_must_be(table), name)
     if table is None:
-        return None  # engines have indexes of their own
+        return None  # engines have their own indexes
     if verb == "CREATE":
         return _create(reader, table, name, is_conditional)
     reader.expect_end()
@@ -208,6 +209,6 @@ def _table(reader: Reader, session: SqlSession) -> NamedTable | None:
 
 
 def _index_of(table: NamedTable, name: str) -> IndexInfo | None:
-    """The index with this name, or with this partition of the metadata table."""
+    """The index with this name, or with this partition of the metadata table, or None."""
     names = (name, *(f"{prefix}{name}" for prefix in _PREFIXES))
     return next((one for one in table.table.indexes.list() if one.name in names), None)

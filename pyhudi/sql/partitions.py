@@ -1,4 +1,4 @@
-"""Partitions in the words of a statement: `PARTITION (day = '2024-01-01', hour = 5)`.
+"""Partitions as statements name them: `PARTITION (day = '2024-01-01', hour = 5)`.
 
 Source: docs/formats/keys.md, "Partition paths".
 """
@@ -23,7 +23,7 @@ _NULL_PATH = "__HIVE_DEFAULT_PARTITION__"
 
 
 def partition_spec(reader: Reader) -> PartitionSpec:
-    """A list in parentheses of columns and their values; the cursor is behind PARTITION."""
+    """Read a list of columns and their values in parentheses; the cursor is after PARTITION."""
     spec: dict[str, str] = {}
     for part in reader.parts():
         name = part.identifier("a partition column")
@@ -39,7 +39,7 @@ def partition_spec(reader: Reader) -> PartitionSpec:
 
 
 def _path_values(config: TableConfig, path: str) -> tuple[str, ...] | None:
-    """The values of the partition columns in a path; None for a path of another form."""
+    """The values of the partition columns in a path; None for a path in another form."""
     fields = [name.partition(":")[0] for name in config.partition_fields]
     values = split_partition_path(path, fields, config.hive_style_partitioning)
     if values is None or not config.url_encode_partitioning:
@@ -48,7 +48,7 @@ def _path_values(config: TableConfig, path: str) -> tuple[str, ...] | None:
 
 
 def matching_paths(table: HudiTable, specs: Sequence[PartitionSpec]) -> list[str]:
-    """The paths of the partitions that match one of these specs and have rows; without specs, of all partitions.
+    """The paths of partitions with rows that match one of these specs, or of all partitions with rows.
 
     A spec may leave columns out.
 
@@ -77,10 +77,10 @@ def _as_in_path(value: str, config: TableConfig) -> str:
 
 def _by_position(spec: PartitionSpec, fields: Sequence[str], config: TableConfig) -> dict[int, str]:
     places = {field.lower(): place for place, field in enumerate(fields)}
-    strange = [name for name in spec if name.lower() not in places]
-    if strange:
+    unknown = [name for name in spec if name.lower() not in places]
+    if unknown:
         raise ConfigError(
-            f"SQL: PARTITION names {', '.join(strange)}; the table {config.table_name} is partitioned by "
+            f"SQL: PARTITION names {', '.join(unknown)}; the table {config.table_name} is partitioned by "
             f"{', '.join(fields) or 'nothing'}."
         )
     return {places[name.lower()]: _as_in_path(value, config) for name, value in spec.items()}

@@ -1,7 +1,7 @@
-"""The tables that a query reads, with the places of their names in its text, so that just these can be replaced.
+"""The tables that a query reads, with the positions of their names in its text, so that only these can be replaced.
 
-One walk over the tokens does it, without a parser. FROM, JOIN, TABLE, parentheses and commas between relations announce
-a relation; a name of WITH hides a table. Everything else stays as it is.
+One pass over the tokens finds them, without a parser. FROM, JOIN, TABLE, parentheses and commas between relations
+introduce a relation; a name of WITH hides a table. The rest of the text is not changed.
 Source: Spark's SQL reference, "SELECT", "Common Table Expression", "Table-valued Functions".
 """
 
@@ -51,16 +51,16 @@ class _Group:
     """The inside of a pair of parentheses, or the whole statement."""
 
     is_query: bool
-    expects: bool = False  # a relation comes
-    is_bare: bool = False  # behind TABLE, which takes no alias
-    has_relations: bool = False  # a comma brings another one
-    defines: bool = False  # in a WITH clause: a name and its query come
+    expects: bool = False  # a relation follows
+    is_bare: bool = False  # after TABLE, which takes no alias
+    has_relations: bool = False  # another one follows a comma
+    defines: bool = False  # in a WITH clause: a name and its query follow
     defined: str | None = None  # the name in WITH of the query in these parentheses
-    hidden: set[str] = field(default_factory=set)  # tables behind names of WITH
+    hidden: set[str] = field(default_factory=set)  # tables hidden by names of WITH
 
 
 def references(text: str, tokens: Sequence[SqlToken]) -> list[Reference]:
-    """The tables and Hudi's table functions of a query, in order, without the names that WITH defines."""
+    """Find the tables and Hudi's table functions in a query, in order, without the names that WITH defines."""
     walk = _Walk(Reader(text, tokens))
     walk.run()
     return walk.references
@@ -102,7 +102,7 @@ class _Walk:
             group.expects = True
 
     def _open(self, group: _Group, defined: str | None) -> None:
-        """Go into parentheses; the cursor is behind the opening one."""
+        """Enter parentheses; the cursor is after the opening one."""
         is_query = defined is not None or any(self.reader.sees(word) for word in _QUERY_STARTS)
         inner = _Group(is_query, defined=defined)
         if group.expects and not is_query:
@@ -129,7 +129,7 @@ class _Walk:
             group.has_relations = False
 
     def _is_comparison(self) -> bool:
-        """IS [NOT] DISTINCT FROM; the cursor is behind FROM."""
+        """True for the FROM of IS [NOT] DISTINCT FROM; the cursor is after it."""
         third = self._before(3)
         return third is not None and third.is_word("IS", "NOT")
 
@@ -138,7 +138,7 @@ class _Walk:
         return self.reader.tokens[place] if place >= 0 else None
 
     def _definition(self, group: _Group) -> bool:
-        """`name [(columns)] AS (` of a WITH clause. False when something else comes."""
+        """Read `name [(columns)] AS (` of a WITH clause; False if something else follows."""
         reader = self.reader
         start = reader.at
         is_recursive = reader.accept("RECURSIVE") or group.defined == ""
@@ -165,7 +165,7 @@ class _Walk:
     def _relation(self, group: _Group) -> None:
         reader = self.reader
         if reader.accept("LATERAL"):
-            return  # a query or a function comes
+            return  # a query or a function follows
         group.expects, is_bare, group.is_bare = False, group.is_bare, False
         if any(reader.sees(word) for word in ("SELECT", "VALUES", "STREAM", "WITH")):
             return
@@ -196,7 +196,7 @@ class _Walk:
         return None
 
     def _expression(self) -> None:
-        """Step over literals, calls and parentheses with + and - between them."""
+        """Skip literals, calls and parentheses with + and - between them."""
         reader = self.reader
         while True:
             while reader.accept_symbol("-") or reader.accept_symbol("+"):
@@ -229,7 +229,7 @@ class _Walk:
                 reader.at += 1
 
     def _alias_at(self, end: int) -> int | None:
-        """The place for an alias, behind TABLESAMPLE; None when there is an alias."""
+        """The position for an alias, after TABLESAMPLE; None if there is an alias."""
         reader = self.reader
         start = reader.at
         if reader.accept("TABLESAMPLE"):

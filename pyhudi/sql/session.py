@@ -1,7 +1,7 @@
-"""The session that statements run in, as a protocol. Spark's is in `pyhudi.session`, DuckDB's in `pyhudi.sql`.
+"""The protocol of sessions that run statements. Spark's is in `pyhudi.session`, DuckDB's in `pyhudi.sql`.
 
-A statement builds SQL texts from the user's words, and the session runs them, so both engines see the same texts.
-`view_of` gives Hudi tables their names in these texts.
+A statement builds SQL texts from the user's text, and the session runs them, so both engines get the same texts.
+`view_of` names Hudi tables in these texts.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = [
 
 # A lazy result of the session's engine: a Spark DataFrame, a DuckDB relation.
 SqlFrame = NewType("SqlFrame", object)
-# Whether ALTER TABLE may make a schema history. No other statement looks at it.
+# Whether ALTER TABLE may create a schema history. No other statement uses it.
 SCHEMA_ON_READ = "hoodie.schema.on.read.enable"
 NO_ROWS = pa.table({})  # the result of a statement that changes something
 
@@ -56,10 +56,10 @@ class TableName:
 
 @dataclass(frozen=True, slots=True)
 class NamedTable:
-    """A Hudi table and the name that means it. `location`: its folder; `properties`: those of the catalog.
+    """A Hudi table and its name. `location`: its folder; `properties`: those of the catalog.
 
-    `is_read_optimized`: queries by this name read base files only. `storage`: the table's, where a caller brought the
-    table; None: the session opens the location. `options`: of a call, before those of the session.
+    `is_read_optimized`: queries by this name read only base files. `storage`: the table's, if the caller passed the
+    table; None: the session opens the location. `options`: of a call, which win over those of the session.
     """
 
     name: TableName
@@ -72,7 +72,7 @@ class NamedTable:
 
     @property
     def place(self) -> Storage | str:
-        """Where to write."""
+        """The storage or folder to write to."""
         return self.location if self.storage is None else self.storage
 
 
@@ -80,8 +80,8 @@ class NamedTable:
 class CatalogEntry:
     """A name's entry in a catalog. `view_text`: the query of a view; None for a table.
 
-    `is_managed`: a table without LOCATION, whose files go with the name. `catalog_deletes`: the catalog itself deletes
-    the files when the name goes.
+    `is_managed`: a table without LOCATION, whose files are deleted with the name. `catalog_deletes`: the catalog itself
+    deletes the files when the name is dropped.
     """
 
     name: TableName
@@ -99,7 +99,7 @@ class SqlCatalog(Protocol):
     """A catalog of tables by name."""
 
     def find(self, name: TableName) -> CatalogEntry | None:
-        """The entry of this name; None without one, or for a temporary view without a text."""
+        """The entry of this name; None if there is none, or for a temporary view without a text."""
         ...
 
     def expect(self, names: Iterable[TableName]) -> None:
@@ -111,19 +111,19 @@ class SqlCatalog(Protocol):
         ...
 
     def register(self, entry: CatalogEntry, columns: pa.Schema, partition_fields: Sequence[str]) -> None:
-        """Enter a Hudi table under a free name. `columns`: its data columns and Hudi's meta columns."""
+        """Register a Hudi table under a free name. `columns`: its data columns and Hudi's meta columns."""
         ...
 
     def update(self, entry: CatalogEntry, columns: pa.Schema, partition_fields: Sequence[str]) -> None:
-        """Replace the entry of a name; files stay."""
+        """Replace the entry of a name; files are kept."""
         ...
 
-    def forget(self, name: TableName) -> None:
-        """Take a name out; files stay, unless the entry has `catalog_deletes`."""
+    def remove(self, name: TableName) -> None:
+        """Remove a name; files are kept, unless the entry has `catalog_deletes`."""
         ...
 
     def rename(self, name: TableName, new: TableName) -> None:
-        """Move an entry to another name of the same database; files stay."""
+        """Move an entry to another name in the same database; files are kept."""
         ...
 
 
@@ -132,38 +132,38 @@ class SqlSession(Protocol):
 
     @property
     def catalog(self) -> SqlCatalog:
-        """Where the session's names are kept."""
+        """The catalog with the session's names."""
         ...
 
     def schema_of(self, columns: str) -> pa.Schema:
-        """Columns as a CREATE TABLE lists them: names, types, NOT NULL, comments."""
+        """Read columns as a CREATE TABLE lists them: names, types, NOT NULL, comments."""
         ...
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """`hoodie.*` that were set in the session (`SET hoodie.x=y`, `spark.hoodie.x`), without SCHEMA_ON_READ."""
+        """The session's `hoodie.*` settings (`SET hoodie.x=y`, `spark.hoodie.x`), without SCHEMA_ON_READ."""
         ...
 
     @property
     def schema_on_read(self) -> str | None:
-        """SCHEMA_ON_READ as it was set in the session: Hudi's users set it before ALTER TABLE and leave it so."""
+        """The value of SCHEMA_ON_READ in the session: Hudi's users set it before ALTER TABLE and leave it set."""
         ...
 
     def find_table(self, name: TableName) -> NamedTable | None:
         """The Hudi table of this name; None for a view, a table of another format, or an unknown name.
 
-        Raises: TableNotFound for a hudi.`/path` without a table, which nothing else can be.
+        Raises: TableNotFound for a hudi.`/path` without a table, as such a name can mean nothing else.
         """
         ...
 
     def open(self, location: str) -> HudiTable | None:
-        """The table in a folder; None when there is none."""
+        """The table in a folder, or None."""
         ...
 
     def create(
         self, location: str, schema: pa.Schema, options: Mapping[str, object], *, replaces_table: bool = False
     ) -> HudiTable:
-        """An empty table in a separate folder, or in the place of one. Raises ConfigError for other files in it."""
+        """Create an empty table in an empty folder or in place of a table. Raises ConfigError for any other files."""
         ...
 
     def query(self, text: str) -> SqlFrame:
@@ -175,7 +175,7 @@ class SqlSession(Protocol):
         ...
 
     def frame_of(self, table: NamedTable, columns: Sequence[str] | None = None) -> SqlFrame:
-        """A snapshot of a table, meta columns among its columns when they are named."""
+        """A snapshot of a table; it has meta columns only if they are named."""
         ...
 
     def frame_of_scan(self, scan: Scan) -> SqlFrame:
@@ -187,7 +187,7 @@ class SqlSession(Protocol):
         ...
 
     def frame_of_result(self, result: WriteResult) -> SqlFrame:
-        """The result of a statement that changed rows: counts where the engine's own statements return them."""
+        """The result of a statement that changed rows: counts, if the engine's own statements return them."""
         ...
 
     def create_view(self, name: str, frame: SqlFrame, *, replace: bool, is_global: bool) -> None:
@@ -202,7 +202,7 @@ class SqlSession(Protocol):
         ...
 
     def columns_of(self, frame: SqlFrame) -> pa.Schema:
-        """The frame's columns, without running it."""
+        """The columns of a frame, without running it."""
         ...
 
     def write(
@@ -215,6 +215,6 @@ class SqlSession(Protocol):
     ) -> WriteResult:
         """Write a frame's rows to a table by an operation of Hudi's (`upsert`, `insert_overwrite`, ...).
 
-        Args: mode: a save mode; `overwrite` makes the table anew by the options.
+        Args: mode: a save mode; `overwrite` recreates the table with the options.
         """
         ...

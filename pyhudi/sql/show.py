@@ -1,6 +1,6 @@
 """DESCRIBE, SHOW CREATE TABLE, SHOW COLUMNS, SHOW PARTITIONS and SHOW TBLPROPERTIES of a Hudi table.
 
-They read the table itself, as the catalog's list of columns may be older.
+They read the table itself, as the catalog's list of columns may be outdated.
 Source: Spark's SQL reference, "DESCRIBE TABLE", "SHOW CREATE TABLE", "SHOW COLUMNS", "SHOW PARTITIONS".
 """
 
@@ -23,7 +23,7 @@ __all__ = ["Show", "parse_describe", "parse_show"]
 _WHATS = ("CREATE TABLE", "COLUMNS", "PARTITIONS", "TBLPROPERTIES")
 _NOT_TABLES = ("FUNCTION", "DATABASE", "SCHEMA", "NAMESPACE", "CATALOG", "QUERY", "PROCEDURE")
 
-# The statistics in DESCRIBE EXTENDED of a column; all are NULL, as nothing computes them.
+# The statistics in DESCRIBE EXTENDED of a column; all are NULL, as they are not computed.
 _STATISTICS = ("min", "max", "num_nulls", "distinct_count", "avg_col_len", "max_col_len", "histogram")
 
 
@@ -38,7 +38,7 @@ class Show:
     partition: PartitionSpec | None = None
 
     def run(self, session: SqlSession) -> SqlFrame:
-        """The answer. Raises TableNotFound; ConfigError for a column that the table does not have."""
+        """Return the answer. Raises TableNotFound; ConfigError for a column that the table lacks."""
         table = our_table(session, self.name)
         entry = session.catalog.find(self.name) if self.name.path is None else None
         rows = {
@@ -88,7 +88,7 @@ class Show:
         return _table(("col_name",), [(name,) for name in table.table.scan().schema.names])
 
     def _partitions(self, table: NamedTable, entry: CatalogEntry | None) -> pa.Table:
-        """The paths of the partitions, in the table's own form, as in Hudi."""
+        """The paths of the partitions in the table's form, as in Hudi."""
         if not table.table.state().config.partition_fields:
             return _table(("partition",), [])
         paths = matching_paths(table.table, [] if self.partition is None else [self.partition])
@@ -126,7 +126,7 @@ def _table(names: Sequence[str], rows: Sequence[Sequence[str | None]]) -> pa.Tab
 
 
 def parse_show(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> Show | None:
-    """SHOW … of a table; None when it is not Hudi's."""
+    """Parse SHOW … of a table; None for a table that is not Hudi's."""
     reader = Reader(text, tokens)
     reader.expect("SHOW")
     what = next((words for words in _WHATS if reader.accept(words)), None)
@@ -153,7 +153,7 @@ def parse_show(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> Sh
 
 
 def parse_describe(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> Show | None:
-    """DESCRIBE [TABLE] [EXTENDED | FORMATTED] name [column]; None when it is not about a Hudi table."""
+    """Parse DESCRIBE [TABLE] [EXTENDED | FORMATTED] name [column]; None for a table that is not Hudi's."""
     reader = Reader(text, tokens)
     reader.take("DESCRIBE")
     if any(reader.sees(word) for word in _NOT_TABLES):

@@ -1,7 +1,7 @@
-"""Which statement a text is: one row per kind of statement, by its first words. Also SET, for sessions without Spark.
+"""The kinds of statements: one row for each, by its first words. Also SET, for sessions without Spark.
 
-A kind is one module with one `parse` function. It answers None for a statement that is not about a Hudi table; the text
-then goes to the engine unchanged.
+Each kind has one module with a `parse` function. It returns None for a statement that is not about a Hudi table; the
+text then goes to the engine unchanged.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ class Statement(Protocol):
     """A parsed statement, ready to run: a frozen dataclass. Parsing changes nothing."""
 
     def run(self, session: SqlSession) -> SqlFrame:
-        """Run it in the session. The frame is its result, without columns when it has none."""
+        """Run the statement in the session. The frame is its result; it has no columns if there is no result."""
         ...
 
 
 Parse = Callable[[str, Sequence[SqlToken], "SqlSession"], "Statement | None"]
 
-# First words → "module:function". The longest row that fits counts.
+# First words → "module:function". The longest matching row counts.
 _ROWS: Mapping[str, str] = {
     "ALTER TABLE": "pyhudi.sql.alter_table:parse_alter",
     "CALL": "pyhudi.sql.procedures.registry:parse",
@@ -63,7 +63,7 @@ _LONGEST = 4  # words of the longest row
 
 
 def parse_statement(text: str, session: SqlSession) -> Statement | None:
-    """The Hudi statement in a text; None when the engine runs the text unchanged.
+    """Parse the Hudi statement in a text; None if the engine has to run the text unchanged.
 
     Raises: ConfigError for wrong clauses of a Hudi statement.
     """
@@ -81,13 +81,13 @@ def parse_statement(text: str, session: SqlSession) -> Statement | None:
 
 
 def may_be_statement(text: str) -> bool:
-    """Whether a text begins like a Hudi statement; `parse_statement` decides."""
+    """True if a text begins like a Hudi statement; `parse_statement` decides."""
     first = _first_words(text)
     return any(" ".join(first[:count]) in STATEMENTS.entries for count in range(1, len(first) + 1))
 
 
 def _first_words(text: str) -> list[str]:
-    """The first words in capitals. Only the beginning is read, as most statements are the engine's."""
+    """The first words in upper case. Only the beginning is read, as most statements are the engine's."""
     return [token.text.upper() for token in tokens_of(text, _LONGEST)]
 
 
@@ -99,7 +99,7 @@ _SETTING = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A SET or RESET. Without a `value` it shows the key, or with `removes` resets it to its default."""
+    """A SET or RESET. Without a `value` it shows the key or, with `removes`, resets it to its default."""
 
     key: str
     value: str | None
@@ -107,9 +107,9 @@ class Setting:
 
 
 def setting_of(text: str) -> Setting | None:
-    """The SET or RESET in a text; None for another statement.
+    """Parse the SET or RESET in a text; None for any other statement.
 
-    A value stays as written, as in Spark. Only quotation marks around all of it go.
+    As in Spark, a value is kept as written, except for quotes around the whole value.
     """
     match = _SETTING.fullmatch(text)
     if match is None:

@@ -1,4 +1,4 @@
-"""The rows of Hudi's table functions, as functions of a table and their arguments.
+"""Hudi's table functions, as functions of a table and arguments.
 
     hudi_query(t, 'read_optimized')                   hudi_query_timeline(t[, archived])
     hudi_table_changes(t, 'cdc', begin[, end])        hudi_metadata(t)
@@ -45,7 +45,7 @@ _TIMELINE = pa.schema(
     ]
 )
 _NO_WRITE = (-1,) * 6  # the totals of a completed instant that writes no rows
-_UNKNOWN = (0,) * 6  # the totals of a pending instant, and of an archived one that writes no rows
+_UNKNOWN = (0,) * 6  # the totals of a pending instant, and of an archived instant that writes no rows
 _VIEW = pa.schema(
     [
         *((name, pa.string()) for name in ("File_ID", "Partition_Path", "Base_Instant_Time", "Base_File_Path")),
@@ -68,7 +68,7 @@ _RECORD = (
 def rows_of_function(
     function: str, arguments: Sequence[Constant], table_of: Callable[[str], HudiTable]
 ) -> Scan | pa.Table:
-    """The rows of a call: a scan of the table, or a table of facts about it.
+    """The rows of a call: a scan of the table, or a table with metadata.
 
     Args:   table_of: finds the table that the first argument names, by name or path.
     Raises: ConfigError for wrong arguments.
@@ -90,7 +90,7 @@ def rows_of_function(
     return metadata_records(table)
 
 
-# Function → how many arguments may follow the table.
+# Function → the number of arguments that may follow the table.
 _FOLLOWING = {
     "hudi_query": (1, 1),
     "hudi_table_changes": (2, 3),
@@ -114,7 +114,7 @@ def _check(function: str, texts: Sequence[str]) -> None:
 
 
 def query_timeline(table: HudiTable, *, archived: bool = False) -> pa.Table:
-    """`hudi_query_timeline`: the instants, with the totals of commits. `archived`: also those of the history."""
+    """`hudi_query_timeline`: the instants, with the totals of commits. `archived`: including archived instants."""
     meta = table.state()
     rows = [_instant_row(meta, instant) for instant in meta.timeline]
     if archived:
@@ -169,7 +169,7 @@ def _with_columns(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def file_system_view(table: HudiTable, pattern: str = "*") -> pa.Table:
-    """`hudi_filesystem_view`: all slices of all file groups of the partitions whose paths have a pattern's form."""
+    """`hudi_filesystem_view`: all slices of all file groups in partitions whose paths match a pattern."""
     rows = list(_slices(table, pattern))
     columns = zip(*rows, strict=True) if rows else [[] for _ in _VIEW]
     arrays = [pa.array(list(values), field.type) for values, field in zip(columns, _VIEW, strict=True)]

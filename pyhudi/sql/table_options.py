@@ -1,4 +1,4 @@
-"""The table that a statement is about, and its options: the short names of SQL (`primaryKey`) and `hoodie.*` keys.
+"""The table of a statement and its options: SQL's short names (`primaryKey`) and `hoodie.*` keys.
 
 Source: Hudi's documentation, "SQL DDL", "Table properties".
 """
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-# PyHudi's notes in a catalog's entry: whether the files go with the name, and the format behind a stand-in's.
+# PyHudi's notes in a catalog's entry: whether files are deleted with the name, and the format that a stand-in hides.
 MANAGED_KEY = "hoodie.pyhudi.managed"
 PROVIDER_KEY = "hoodie.pyhudi.provider"
 
@@ -45,7 +45,7 @@ _TYPES = {"cow": "COPY_ON_WRITE", "mor": "MERGE_ON_READ"}
 
 
 def check_property_keys(keys: Iterable[str]) -> None:
-    """Raise ConfigError for a property that only PyHudi writes."""
+    """Raise ConfigError for a property that only PyHudi may write."""
     notes = [key for key in keys if key.lower() in (MANAGED_KEY, PROVIDER_KEY)]
     if notes:
         raise ConfigError(
@@ -55,9 +55,9 @@ def check_property_keys(keys: Iterable[str]) -> None:
 
 
 def write_options(properties: Mapping[str, str]) -> dict[str, object]:
-    """The options of the table that these properties describe; other properties are the catalog's alone.
+    """The options of the table that these properties describe; other properties only belong to the catalog.
 
-    Raises: ConfigError for an unknown table type, and for a setting that is given twice with two values.
+    Raises: ConfigError for an unknown table type, and for a setting with two different values.
     """
     options: dict[str, object] = {}
     for key, value in properties.items():
@@ -83,7 +83,7 @@ def _table_type(text: str) -> str:
 
 
 def sql_properties(config: TableConfig) -> dict[str, str]:
-    """The properties of a table under the short names of SQL."""
+    """The properties of a table under SQL's short names."""
     properties = {"type": "mor" if config.is_merge_on_read else "cow"}
     if config.record_key_fields:
         properties["primaryKey"] = ",".join(config.record_key_fields)
@@ -93,7 +93,7 @@ def sql_properties(config: TableConfig) -> dict[str, str]:
 
 
 def is_ours(session: SqlSession, name: TableName) -> bool:
-    """Whether a name means a Hudi table, even when its folder is gone."""
+    """True if a name means a Hudi table, even if its folder no longer exists."""
     if name.path is not None:
         return session.find_table(name) is not None
     entry = session.catalog.find(name)
@@ -109,10 +109,10 @@ def our_table(session: SqlSession, name: TableName) -> NamedTable:
 
 
 def options_of(session: SqlSession, table: NamedTable) -> dict[str, object]:
-    """Options of a write: those of the call come before those of the table's definition, and these before the
+    """The options of a write: those of the call win over those of the table's definition, which win over the
     session's.
 
-    Raises: ConfigError, as `check_properties`.
+    Raises: ConfigError, like `check_properties`.
     """
     check_properties(table.name, table.properties, table.table.state().config)
     return {**session.settings, **_hudi_properties(table.properties), **table.options}
@@ -123,7 +123,7 @@ def _hudi_properties(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def check_properties(name: TableName, properties: Mapping[str, str], config: TableConfig) -> None:
-    """Raise ConfigError for properties in the catalog with which no write works, naming them and the way out."""
+    """Raise ConfigError for catalog properties that make every write fail, naming them and the remedy."""
     options = _hudi_properties(properties)
     error = _refusal(options, config)
     if error is None:
@@ -138,10 +138,10 @@ def check_properties(name: TableName, properties: Mapping[str, str], config: Tab
 def check_change(
     name: TableName, set_: Mapping[str, str], before: Mapping[str, str], after: Mapping[str, str], config: TableConfig
 ) -> None:
-    """Raise ConfigError for a change of the catalog's properties that makes writes impossible, or sets an unknown
-    option. A change that takes one of several faults away is none.
+    """Raise ConfigError for a change of catalog properties that makes every write fail, or sets an unknown option. A
+    change that removes one of several faults is allowed.
 
-    Args: set_: what is set; before, after: all properties of the table.
+    Args: set_: the properties to set; before, after: all properties of the table.
     """
     check_names(_hudi_properties(set_), OptionScope.WRITE)
     if set_ or _refusal(_hudi_properties(before), config) is None:
@@ -149,7 +149,7 @@ def check_change(
 
 
 def check_values(statement: str, properties: Mapping[str, str], config: TableConfig) -> None:
-    """Raise ConfigError when no write would work with the properties that a statement gives a table."""
+    """Raise ConfigError if every write would fail with the properties that a statement gives a table."""
     error = _refusal(_hudi_properties(properties), config)
     if error is not None:
         raise ConfigError(
@@ -159,7 +159,7 @@ def check_values(statement: str, properties: Mapping[str, str], config: TableCon
 
 
 def _refusal(options: Mapping[str, str], config: TableConfig) -> ConfigError | None:
-    """Why a write with these options is refused; None when it is not. What it warns of is left to the write."""
+    """The error of a write with these options, or None. Warnings are left to the write."""
     if not options:
         return None
     try:

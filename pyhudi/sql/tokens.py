@@ -1,5 +1,5 @@
-"""A SQL text as tokens with their places, and a cursor over them: names, constants, lists, properties, and clauses in
-the user's own characters.
+"""The tokens of an SQL text with their positions, and a cursor over them: names, constants, lists, properties, and
+clauses in the user's own text.
 
 Source: Spark's SQL reference, "Literals", "Identifiers", "Comments", "CREATE TABLE".
 """
@@ -42,7 +42,7 @@ class TokenKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SqlToken:
-    """One token of a statement: `text[start:end]`. `value`: its meaning, without quotations and escapes."""
+    """One token of a statement: `text[start:end]`. `value`: its value, without quotes and escapes."""
 
     kind: TokenKind
     text: str
@@ -52,11 +52,11 @@ class SqlToken:
 
     @property
     def is_name(self) -> bool:
-        """Whether it can be a part of a name. A keyword can."""
+        """True if it can be a part of a name, as keywords can."""
         return self.kind in (TokenKind.WORD, TokenKind.NAME)
 
     def is_word(self, *words: str) -> bool:
-        """True for one of these keywords, given in capitals."""
+        """True for one of these keywords, in upper case."""
         return self.kind is TokenKind.WORD and self.text.upper() in words
 
     def is_symbol(self, symbol: str) -> bool:
@@ -74,9 +74,9 @@ _KINDS = {
 
 
 def tokens_of(text: str, most: int | None = None) -> list[SqlToken]:
-    """The tokens of a statement, comments left out. `most`: read no further than to this many.
+    """The tokens of a statement, without comments. `most`: the maximum number to read.
 
-    Raises: ConfigError for a text that is too long, or ends inside a comment or a quotation.
+    Raises: ConfigError for a text that is too long, or ends inside a comment or a quoted text.
     """
     if len(text) > MAX_STATEMENT_CHARACTERS:
         raise ConfigError(
@@ -106,7 +106,7 @@ def _token(text: str, token: Token) -> SqlToken:
 
 
 def dotted_at(tokens: Sequence[SqlToken], place: int) -> tuple[tuple[str, ...], int]:
-    """The parts of a name with dots that begins at a token, without backticks, and the place after it."""
+    """The parts of a dotted name that begins at a token, without backticks, and the position after it."""
     parts = [tokens[place].value]
     place += 1
     while place + 1 < len(tokens) and tokens[place].is_symbol(".") and tokens[place + 1].is_name:
@@ -116,7 +116,7 @@ def dotted_at(tokens: Sequence[SqlToken], place: int) -> tuple[tuple[str, ...], 
 
 
 def keywords(words: str) -> frozenset[str]:
-    """The words of a list, in capitals."""
+    """The words of a list, in upper case."""
     return frozenset(words.split())
 
 
@@ -125,9 +125,9 @@ _EXCERPT_CHARACTERS = 60
 
 
 class Reader:
-    """A cursor over the tokens of one statement. Places (`at`, and what `find` returns) are indexes of tokens.
+    """A cursor over the tokens of one statement. Positions (`at`, and the results of `find`) are indexes of tokens.
 
-    A missing token is a ConfigError that names the place, the expected token and the token there.
+    A missing token is a ConfigError that names the position, the expected token and the actual token.
     """
 
     __slots__ = ("at", "stop", "text", "tokens")
@@ -148,7 +148,7 @@ class Reader:
         return self.tokens[place] if place < self.stop else None
 
     def take(self, expected: str) -> SqlToken:
-        """The next token, whatever it is; `expected` is for the error at the end."""
+        """Take the next token, of any kind; `expected` is for the error at the end of the text."""
         token = self.peek()
         if token is None:
             raise self.error(expected)
@@ -156,18 +156,18 @@ class Reader:
         return token
 
     def sees(self, words: str) -> bool:
-        """Whether these words, in capitals, come next: `sees("IF NOT EXISTS")`."""
+        """True if these words, in upper case, come next: `sees("IF NOT EXISTS")`."""
         return self.words_at(self.at, words)
 
     def words_at(self, place: int, words: str) -> bool:
-        """Whether these words are at a place."""
+        """True if these words are at a position."""
         phrase = words.split()
         if place + len(phrase) > self.stop:
             return False
         return all(self.tokens[place + index].is_word(word) for index, word in enumerate(phrase))
 
     def accept(self, words: str) -> bool:
-        """Step over these words if they come next."""
+        """Skip these words if they come next; True if they did."""
         if not self.sees(words):
             return False
         self.at += len(words.split())
@@ -196,7 +196,7 @@ class Reader:
             raise self.error("the end of the statement")
 
     def error(self, expected: str) -> ConfigError:
-        """The error to raise when something else was expected here."""
+        """The error to raise if something else was expected here."""
         token = self.peek()
         if token is None:
             return ConfigError(f"SQL: expected {expected}, found the end of: {_short(self.text)}")
@@ -214,7 +214,7 @@ class Reader:
     # ---- names and values
 
     def identifier(self, expected: str = "a name") -> str:
-        """One part of a name, without its backticks."""
+        """Read one part of a name, without its backticks."""
         token = self.peek()
         if token is None or not token.is_name:
             raise self.error(expected)
@@ -222,18 +222,18 @@ class Reader:
         return token.value
 
     def dotted(self, expected: str = "a name") -> tuple[str, ...]:
-        """A name of one or several parts, such as a nested column's."""
+        """Read a name of one or several parts, such as a nested column's."""
         parts = [self.identifier(expected)]
         while self.accept_symbol("."):
             parts.append(self.identifier(expected))
         return tuple(parts)
 
     def table_name(self) -> TableName:
-        """The name of a table, or hudi.`/path`."""
+        """Read the name of a table, or hudi.`/path`."""
         return TableName(self.dotted("the name of a table"))
 
     def value(self, expected: str = "a value") -> str:
-        """A literal as text: a quotation (several in a row are one), a number, true, false, null, a word."""
+        """Read a literal as text: a quoted text (adjacent ones are one), a number, true, false, null, a word."""
         token = self.peek()
         if token is None:
             raise self.error(expected)
@@ -253,7 +253,7 @@ class Reader:
         return sign + token.text
 
     def properties(self) -> dict[str, str]:
-        """A list in parentheses: `('k' = 'v', k.x = 1, k 'v')`. Raises ConfigError for a key that occurs twice."""
+        """Read a list in parentheses: `('k' = 'v', k.x = 1, k 'v')`. Raises ConfigError for a duplicate key."""
         properties: dict[str, str] = {}
         self.expect_symbol("(")
         while not self.accept_symbol(")"):
@@ -267,7 +267,7 @@ class Reader:
         return properties
 
     def property_key(self) -> str:
-        """The key of a property: one quotation (its value may come right behind it), or a dotted name."""
+        """Read the key of a property: one quoted text (its value may follow directly), or a dotted name."""
         token = self.peek()
         if token is not None and token.kind is TokenKind.TEXT:
             self.at += 1
@@ -275,7 +275,7 @@ class Reader:
         return ".".join(self.dotted("the key of a property"))
 
     def names(self) -> tuple[str, ...]:
-        """A list of plain names in parentheses."""
+        """Read a list of plain names in parentheses."""
         names = []
         for part in self.parts():
             names.append(part.identifier())
@@ -285,14 +285,14 @@ class Reader:
     # ---- clauses
 
     def parts(self, separator: str = ",") -> Iterator[Reader]:
-        """The items of a list in parentheses, each with its own cursor; steps over the list."""
+        """Skip a list in parentheses; return a cursor over each item."""
         inside = self.parenthesised()
         if inside.at_end:
             return
         yield from inside.split(separator)
 
     def parenthesised(self) -> Reader:
-        """A cursor over the inside of the next parentheses; steps over them."""
+        """Skip the next parentheses; return a cursor over their inside."""
         self.expect_symbol("(")
         start = self.at
         end = self._closing(start)
@@ -300,7 +300,7 @@ class Reader:
         return Reader(self.text, self.tokens, start, end)
 
     def split(self, separator: str = ",") -> Iterator[Reader]:
-        """The rest, cut at each separator outside of parentheses; steps over it."""
+        """Skip the rest; return a cursor over each part between separators outside of parentheses."""
         start = self.at
         for place in self._outside():
             if self.tokens[place].is_symbol(separator):
@@ -310,31 +310,31 @@ class Reader:
         yield Reader(self.text, self.tokens, start, self.stop)
 
     def find(self, *phrases: str, start: int | None = None) -> int | None:
-        """The place of the first of these phrases (words in capitals) outside of parentheses and CASE."""
+        """The position of the first of these phrases (in upper case) outside of parentheses and CASE."""
         for place in self._outside(start):
             if any(self.words_at(place, phrase) for phrase in phrases):
                 return place
         return None
 
     def until(self, *phrases: str) -> Reader:
-        """A cursor up to the first of these phrases, or to the end; steps over that part."""
+        """Skip up to the first of these phrases, or to the end; return a cursor over the skipped part."""
         place = self.find(*phrases)
         inside = Reader(self.text, self.tokens, self.at, self.stop if place is None else place)
         self.at = inside.stop
         return inside
 
     def words(self) -> str:
-        """The rest, in the user's own characters; steps over it."""
+        """Skip the rest; return it in the user's own text."""
         text = self.cut(self.at, self.stop)
         self.at = self.stop
         return text
 
     def cut(self, start: int, stop: int) -> str:
-        """The user's own characters from one token up to before another."""
+        """The user's own text from one token up to another, which is excluded."""
         return "" if start >= stop else self.text[self.tokens[start].start : self.tokens[stop - 1].end]
 
     def _outside(self, start: int | None = None) -> Iterator[int]:
-        """The places of tokens outside of parentheses, brackets and CASE."""
+        """The positions of tokens outside of parentheses, brackets and CASE."""
         depth = cases = 0
         for place in range(self.at if start is None else start, self.stop):
             token = self.tokens[place]
@@ -376,7 +376,7 @@ Constant: TypeAlias = "str | int | float | Decimal | bool | date | datetime | No
 
 
 def constant_of(tokens: Sequence[SqlToken]) -> Constant:
-    """The value of one constant; several texts in a row are one text.
+    """Read the value of one constant; adjacent texts are one text.
 
     Raises: ConfigError for anything else, such as an expression.
     """

@@ -1,7 +1,7 @@
-"""How a value of an INSERT's query becomes its column's: types that may be assigned, and fields of structs.
+"""The assignment of values of an INSERT's query to columns: assignable types, and fields of structs.
 
-Structs at any depth, in arrays and maps too, follow one rule: by name, or by place. The write itself fits values by
-name, so an expression gives the query's fields the table's names where these differ. Both engines understand it.
+Structs at any depth, also in arrays and maps, follow one rule: by name or by position. The write itself matches fields
+by name, so an expression renames the query's fields to the table's where they differ. Both engines understand it.
 Source: docs/sql-dml.md, "INSERT"; Spark's SQL reference, "INSERT TABLE", "ANSI Compliance"; tried on Spark 4.3.
 """
 
@@ -24,7 +24,7 @@ __all__ = ["InsertedValue", "have_same_names"]
 
 
 def have_same_names(source: pa.DataType, column: pa.DataType) -> bool:
-    """Whether the structs of both types have the same field names at every depth, in any order and case."""
+    """True if the structs of both types have the same field names at every depth, in any order and case."""
     if pt.is_struct(source) and pt.is_struct(column):
         fields = {field.name.lower(): field for field in column.fields}
         if sorted(field.name.lower() for field in source.fields) != sorted(fields):
@@ -43,8 +43,8 @@ class InsertedValue:
     """A value of a query and the column that gets it.
 
     `kind`: the value's type; `place`: the column's name, or the path of a field in it; `by_name`: the rule for structs;
-    `keys`: the places whose values make keys and partition paths. These are not cast where that may change them: the
-    write refuses what is no value of the column.
+    `keys`: the places whose values make keys and partition paths. These values are not cast if that may change them:
+    the write refuses values that don't fit the column.
     """
 
     table: str
@@ -55,10 +55,10 @@ class InsertedValue:
     keys: Collection[str] = ()
 
     def expression(self, value: str) -> str:
-        """The value as the column takes it. `value`: an expression without operators outside of parentheses.
+        """Convert the value to the column's type. `value`: an expression without operators outside of parentheses.
 
-        Raises: ConfigError for types that Spark's ANSI rules do not assign, such as a text for a number, and for fields
-            of a struct that the table's struct does not have.
+        Raises: ConfigError for types that Spark's ANSI rules do not assign, such as a text to a number, and for fields
+            of a struct that the table's struct lacks.
         """
         self._check()
         if not pt.is_nested(self.kind):
@@ -91,7 +91,7 @@ class InsertedValue:
         )
 
     def _typed(self) -> pa.DataType:
-        """The value's type, with the column's type where it has none."""
+        """The value's type, with the column's type for untyped parts."""
         target: pa.DataType = self.column.type
         if pt.is_null(self.kind) or self._is_untyped_map():
             return target
@@ -103,11 +103,11 @@ class InsertedValue:
         return pa.list_(typed[0]) if typed else self.kind
 
     def _is_untyped_map(self) -> bool:
-        """`map()`, whose keys the session calls texts."""
+        """True for `map()`, whose keys have the type text in the session."""
         return pt.is_map(self.kind) and pt.is_null(self.kind.item_type)
 
     def _renamed(self, value: str, depth: int) -> str:
-        """The value with the table's names for the fields of its structs, and its types; itself when it has them."""
+        """Convert the value to the table's field names and types; it is returned unchanged if it has them."""
         if not self._differs():
             return value
         if not pt.is_nested(self.kind):
@@ -130,7 +130,7 @@ class InsertedValue:
         return f"map_from_entries(transform(map_entries({value}), {element} -> {entry}))"
 
     def _differs(self) -> bool:
-        """Whether a field of a struct has another name than the table's field that gets it, or a value another type."""
+        """True if a field of a struct has another name, or a value another type, than the table's."""
         if pt.is_struct(self.kind):
             return any(name != inner.column.name or inner._differs() for name, inner in self._fields())
         if pt.is_nested(self.kind):
@@ -138,7 +138,7 @@ class InsertedValue:
         return not self.kind.equals(self.column.type)
 
     def _elements(self) -> list[InsertedValue]:
-        """Elements of an array, or keys and values of a map; [] for other types."""
+        """The elements of an array, or the keys and values of a map; [] for other types."""
         kind, target = self.kind, self.column.type
         if is_list(kind) and is_list(target):
             return [self._inside(kind.value_type, target.value_field, "element")]
@@ -149,22 +149,23 @@ class InsertedValue:
 
     def _fields(self) -> list[tuple[str, InsertedValue]]:
         """The fields of a struct by the query's names, in its order. Raises ConfigError."""
-        given = list(cast_("pa.StructType", self.kind).fields)
+        query_fields = list(cast_("pa.StructType", self.kind).fields)
         fields = list(self.column.type.fields)
-        words = [field.name.lower() for field in given]
-        twice = [field.name for field in given if words.count(field.name.lower()) > 1]
+        words = [field.name.lower() for field in query_fields]
+        twice = [field.name for field in query_fields if words.count(field.name.lower()) > 1]
         if twice:
             raise ConfigError(f"INSERT INTO {self.table}: the struct for {self.place} has the field {twice[0]} twice.")
         if self.by_name:
-            return [(field.name, self._inside(field.type, self._named(field.name), None)) for field in given]
-        if len(given) != len(fields):
+            return [(field.name, self._inside(field.type, self._named(field.name), None)) for field in query_fields]
+        if len(query_fields) != len(fields):
             raise ConfigError(
-                f"INSERT INTO {self.table}: the struct for {self.place} has {len(given)} fields "
-                f"({', '.join(field.name for field in given)}), the table's has {len(fields)} "
+                f"INSERT INTO {self.table}: the struct for {self.place} has {len(query_fields)} fields "
+                f"({', '.join(field.name for field in query_fields)}), the table's has {len(fields)} "
                 f"({', '.join(field.name for field in fields)}). Fields go by place here; say BY NAME to name them."
             )
         return [
-            (field.name, self._inside(field.type, column, None)) for field, column in zip(given, fields, strict=True)
+            (field.name, self._inside(field.type, column, None))
+            for field, column in zip(query_fields, fields, strict=True)
         ]
 
     def _named(self, name: str) -> pa.Field:
@@ -186,7 +187,7 @@ class InsertedValue:
 
 
 def _is_untyped(kind: pa.DataType) -> bool:
-    """Whether a null's type is the type, or inside of it."""
+    """True if the type is, or contains, the type of NULL."""
     return pt.is_null(kind) or any(_is_untyped(kind.field(place).type) for place in range(kind.num_fields))
 
 

@@ -1,6 +1,6 @@
-"""The rows that a statement changes: a query computes them, one commit writes them.
+"""The rows that a statement changes: a query computes them, and one commit writes them.
 
-A commit of another writer in between is noticed before anything is written, and the query runs again.
+A commit of another writer in between is detected before anything is written, and the query is rerun.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pyhudi.table.input import TableInput
 
 __all__ = ["ChangeQuery", "change"]
 
-# Writers that commit every few seconds overtake a query of minutes again and again. Better an error then.
+# Writers that commit every few seconds would always overtake a query of minutes, so give up with an error.
 MAX_QUERY_RUNS = 5
 
 
@@ -28,8 +28,8 @@ MAX_QUERY_RUNS = 5
 class ChangeQuery:
     """A query for the rows that change, and the clauses that change them.
 
-    `columns`: the table's columns that it reads, None when it doesn't read the table. `text`: makes the query from the
-    name of the table's rows. `computed`: how it computes the rows.
+    `columns`: the table's columns that it reads, None if it doesn't read the table. `text`: makes the query from the
+    name of the table's rows. `computed`: the form of the computed rows.
     """
 
     columns: Sequence[str] | None
@@ -41,9 +41,9 @@ class ChangeQuery:
 def change(
     session: SqlSession, table: NamedTable, operation: str, query_of: Callable[[Target], ChangeQuery]
 ) -> WriteResult:
-    """Run a change. `query_of`: makes the query for the table's present state.
+    """Run a change. `query_of`: makes the query for the table's current state.
 
-    Raises: ConfigError for unknown columns; OutdatedRows when others commit faster than the query runs; the errors of
+    Raises: ConfigError for unknown columns; OutdatedRows if others commit faster than the query runs; the errors of
         the engine and of a write.
     """
     for run in range(MAX_QUERY_RUNS):

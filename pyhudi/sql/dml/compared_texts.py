@@ -1,6 +1,6 @@
-"""Texts that a condition compares with numbers of the table: refused where the engine's own cast would round them.
+"""The check of texts that a condition compares with numbers: refused if the engine's own cast would round them.
 
-DuckDB reads '1.5' as 2 beside a BIGINT, Spark 3.5 as 1, Spark 4 not at all: a DELETE would take another row.
+Next to a BIGINT, DuckDB reads '1.5' as 2, Spark 3.5 as 1, Spark 4 not at all: a DELETE would delete the wrong row.
 
 Source: docs/sql-dml.md, "Types".
 """
@@ -27,11 +27,11 @@ _WHOLE = re.compile(r"\s*[+-]?[0-9]+\s*")
 
 
 def check_constants(condition: Reader | None, target: Target, scope: Scope) -> None:
-    """Raise ConfigError where whole numbers of the table are compared with a text that is none."""
+    """Raise ConfigError if integers of the table are compared with a text that is no integer."""
     if condition is None:
         return
     tokens = condition.tokens[condition.at : condition.stop]
-    has_query = any(token.is_word("SELECT") for token in tokens)  # in it, a bare name may be another table's
+    has_query = any(token.is_word("SELECT") for token in tokens)  # in which a bare name may be another table's
     for name, at, stop in _names(tokens):
         bare = scope.without_table(name)
         is_ours = len(bare) == 1 and not (has_query and bare == name)
@@ -48,7 +48,7 @@ def check_constants(condition: Reader | None, target: Target, scope: Scope) -> N
 
 
 def check_source_types(values: Mapping[str, pa.DataType], target: Target) -> None:
-    """Raise ConfigError where texts of a source are compared with numbers of a key or partition column.
+    """Raise ConfigError if texts of a source are compared with numbers of a key or partition column.
 
     Args: values: column of the table → the type of the source's column that a condition equates with it.
     """
@@ -64,7 +64,7 @@ def check_source_types(values: Mapping[str, pa.DataType], target: Target) -> Non
 
 
 def _names(tokens: Sequence[SqlToken]) -> Iterator[tuple[tuple[str, ...], int, int]]:
-    """The names in a condition, each with the places where it begins and ends."""
+    """The names in a condition, each with its start and end."""
     at = 0
     while at < len(tokens):
         if tokens[at].is_name:
@@ -76,7 +76,7 @@ def _names(tokens: Sequence[SqlToken]) -> Iterator[tuple[tuple[str, ...], int, i
 
 
 def _after(tokens: Sequence[SqlToken], at: int) -> Iterator[SqlToken]:
-    """The texts that a name before this place is compared with: `= 'x'`, `IN ('x', 'y')`, `BETWEEN 'x' AND 'y'`."""
+    """The texts that a preceding name is compared with: `= 'x'`, `IN ('x', 'y')`, `BETWEEN 'x' AND 'y'`."""
     at += at < len(tokens) and tokens[at].is_word("NOT")
     is_list = at < len(tokens) and tokens[at].is_word("IN")
     is_range = at < len(tokens) and tokens[at].is_word("BETWEEN")
@@ -94,6 +94,6 @@ def _after(tokens: Sequence[SqlToken], at: int) -> Iterator[SqlToken]:
 
 
 def _before(tokens: Sequence[SqlToken], at: int) -> Iterator[SqlToken]:
-    """The text on the left: `'x' = name`."""
+    """The text on the left of a name: `'x' = name`."""
     if at >= 2 and tokens[at - 1].text in _COMPARES and tokens[at - 2].kind is TokenKind.TEXT:
         yield tokens[at - 2]

@@ -1,4 +1,4 @@
-"""INSERT: rows of a query, their columns cast to the table's, written by the operation that the options name.
+"""INSERT: casts the rows of a query to the table's columns, and writes them by the operation that the options name.
 
     INSERT INTO [TABLE] t [PARTITION (p = 'x', q)] [(columns) | BY NAME] query
     INSERT OVERWRITE [TABLE] t [PARTITION (p = 'x', q)] [(columns) | BY NAME] query
@@ -37,7 +37,7 @@ _POLICY = "hoodie.datasource.insert.dup.policy"
 def insert_operation(
     overwrites: bool, static: Collection[str], target: Target, session: SqlSession
 ) -> tuple[str, dict[str, object]]:
-    """The operation, and the options that it needs. `static`: partition columns with a value in PARTITION.
+    """The operation of an INSERT, and the options that it needs. `static`: partition columns with a value in PARTITION.
 
     Raises: ConfigError for an unknown value of an option.
     """
@@ -67,7 +67,7 @@ def _by_old_options(options: WriteOptions, target: Target) -> tuple[str, dict[st
 
 
 def _for(target: Target, operation: str) -> str:
-    """The operation, or an insert instead of an upsert into a table without a key."""
+    """The operation; for a table without a key an upsert becomes an insert."""
     return "insert" if operation == "upsert" and not target.keys else operation
 
 
@@ -78,7 +78,7 @@ _QUERY_WORDS = ("SELECT", "VALUES", "TABLE", "WITH", "FROM", "MAP", "REDUCE")
 @dataclass(frozen=True, slots=True)
 class Insert:
     """An INSERT. `partition`: the columns of PARTITION with their values; None: the value comes from the query.
-    `columns`: the list of columns, None without one. `query`: in the user's own characters.
+    `columns`: the list of columns, None without a list. `query`: the user's own text.
     """
 
     table: NamedTable
@@ -104,7 +104,7 @@ class Insert:
         return session.frame_of_result(result)
 
     def _static(self, target: Target) -> dict[str, Reader]:
-        """Partition columns with a value in PARTITION. Raises ConfigError for a column that is not one."""
+        """The partition columns with a value in PARTITION. Raises ConfigError for another column."""
         values = {}
         for name, value in self.partition.items():
             column = target.column(name).name
@@ -118,11 +118,11 @@ class Insert:
     def _values(self, target: Target, query_schema: pa.Schema) -> dict[str, str]:
         """Column of the table → its expression over the query's columns c0, c1, ..."""
         static = self._static(target)
-        given = _without_meta(query_schema)
-        columns, by_name = self._columns(target, pa.schema(list(given.values())), static)
+        query_fields = _without_meta(query_schema)
+        columns, by_name = self._columns(target, pa.schema(list(query_fields.values())), static)
         expressions: dict[str, str] = {}
         keys = frozenset((*target.keys, *target.config.partition_fields))
-        for (number, value), field in zip(given.items(), columns, strict=True):
+        for (number, value), field in zip(query_fields.items(), columns, strict=True):
             assignment = InsertedValue(str(self.table.name), value.type, field, field.name, by_name, keys)
             expressions[field.name] = assignment.expression(f"c{number}")
         expressions |= {
@@ -134,7 +134,7 @@ class Insert:
     def _columns(
         self, target: Target, query_schema: pa.Schema, static: Mapping[str, Reader]
     ) -> tuple[Sequence[pa.Field], bool]:
-        """The column of the table that each column of the query is for, and whether fields of structs go by name."""
+        """The table's column for each column of the query, and whether fields of structs are matched by name."""
         by_name = self.by_name
         if by_name or self.columns is not None:
             names = query_schema.names if self.columns is None else self.columns
@@ -158,8 +158,8 @@ class Insert:
     def _all_named(
         self, query_schema: pa.Schema, by_names: list[pa.Field], by_places: list[pa.Field]
     ) -> tuple[list[pa.Field], bool]:
-        """The columns for a query that has the names of all of them: as in Hudi by name, whatever their order, if
-        fields of structs have the table's names too, else all by place.
+        """The columns for a query that names all of the table's columns: as in Hudi by name, in any order, if fields of
+        structs also have the table's names, else by position.
         """
         unlike = [
             field.name
@@ -176,7 +176,7 @@ class Insert:
         return by_places, False
 
     def _static_paths(self, target: Target, operation: str) -> dict[str, object]:
-        """The option for the PARTITION that is overwritten even when the query has no rows."""
+        """The option for the PARTITION to overwrite even if the query has no rows."""
         static = self._static(target)
         if operation != "insert_overwrite" or not static or len(static) < len(target.config.partition_fields):
             return {}
@@ -198,8 +198,8 @@ class Insert:
 
 
 def _without_meta(query_schema: pa.Schema) -> dict[int, pa.Field]:
-    """The query's columns by their numbers. Of a `SELECT *` from a Hudi table the meta columns are left out, as in
-    Hudi: the write gives each row its own. A meta column that is selected alone is a value like others.
+    """The query's columns by number. As in Hudi, the meta columns of a `SELECT *` from a Hudi table are left out: the
+    write creates its own. A meta column that is selected separately is an ordinary value.
     """
     is_whole_row = set(META_COLUMNS) <= set(query_schema.names)
     return {
@@ -208,7 +208,7 @@ def _without_meta(query_schema: pa.Schema) -> dict[int, pa.Field]:
 
 
 def parse_insert(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> Insert | None:
-    """An INSERT; None for a table that is not Hudi's."""
+    """Parse an INSERT; None for a table that is not Hudi's."""
     reader = Reader(text, tokens)
     reader.expect("INSERT")
     overwrites = reader.accept("OVERWRITE")
@@ -235,7 +235,7 @@ def parse_insert(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> 
 
 
 def _query(reader: Reader) -> str:
-    """The query. DEFAULT in VALUES becomes NULL, as columns of Hudi's tables have no other default."""
+    """Read the query. DEFAULT in VALUES becomes NULL, as columns of Hudi's tables have no other default."""
     if not reader.sees("VALUES"):
         return reader.words()
     pieces, copied = [], reader.tokens[reader.at].start
@@ -252,7 +252,7 @@ def _query(reader: Reader) -> str:
 
 
 def parse_with(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> Insert | None:
-    """An INSERT behind a WITH; None for a query, and for a table that is not Hudi's."""
+    """Parse an INSERT after a WITH; None for a query, and for a table that is not Hudi's."""
     reader = Reader(text, tokens)
     start = reader.find("INSERT INTO", "INSERT OVERWRITE")
     if start is None or not tokens[start - 1].is_symbol(")"):
@@ -262,12 +262,12 @@ def parse_with(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> In
         return None
     query = insert.query
     if tokens_of(query, 1)[0].is_word("WITH"):
-        query = f"SELECT * FROM ({query}\n)"  # its own names see the outer ones
+        query = f"SELECT * FROM ({query}\n)"  # so that its own WITH sees the outer names
     return replace(insert, query=f"{reader.cut(0, start)} {query}")
 
 
 def _opens_query(reader: Reader) -> bool:
-    """Whether the next parentheses hold a query, not names of columns."""
+    """True if the next parentheses hold a query, not names of columns."""
     ahead = 0
     while (token := reader.peek(ahead)) is not None and token.is_symbol("("):
         ahead += 1

@@ -1,6 +1,6 @@
 """MERGE INTO: the engine joins table and source by the statement's condition and computes the changes.
 
-No join is needed when the condition is the key and no clause reads the table's other columns. The index then finds the
+No join is needed if the condition is the key and no clause reads other columns of the table. The index then finds the
 source's keys, as for an upsert (`merge_by_key`).
 
 Source: docs/sql-dml.md, "MERGE INTO".
@@ -73,7 +73,7 @@ class MergeStatement:
         return query_by_key(merge, session) or self._join_query(merge)
 
     def _join_query(self, merge: BoundMerge) -> ChangeQuery:
-        """The change by a join: changed rows of the table, and new rows."""
+        """The change query with a join: it returns changed rows of the table, and new rows."""
         target, is_placed = merge.target, merge.target.config.populate_meta_fields
         if merge.moving and not is_placed:
             raise ConfigError(
@@ -107,7 +107,7 @@ class MergeStatement:
         return "LEFT JOIN" if When.NOT_MATCHED in kinds else "INNER JOIN"
 
     def _clause(self, merge: BoundMerge) -> str:
-        """The number of the clause that takes a row, as an expression."""
+        """The expression for the number of the clause that handles a row."""
         table, source = quoted(self.alias, _TABLE_HAS), quoted(self.source.alias, _SOURCE_HAS)
         conditions = {
             When.MATCHED: f"{table} AND {source}",
@@ -153,7 +153,7 @@ class MergeStatement:
             arrivals.append(len(self.clauses) + 1)
         for number in arrivals:
             yield NumberedClause(When.NOT_MATCHED, "insert", number, everything)
-            # The table may have the key of a new row after all. The row then updates it, as in an upsert.
+            # The table may already have the key of a new row. Then the row updates it, as in an upsert.
             yield NumberedClause(When.MATCHED, "update", number, changeable)
 
     def _computed(self, merge: BoundMerge, is_placed: bool) -> Computed:
@@ -171,7 +171,7 @@ class MergeStatement:
 
 
 def parse_merge(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> MergeStatement | None:
-    """A MERGE INTO; None for a table that is not Hudi's."""
+    """Parse a MERGE INTO; None for a table that is not Hudi's."""
     reader = Reader(text, tokens)
     reader.expect("MERGE INTO")
     session.catalog.expect(reference.name for reference in references(text, tokens))
@@ -180,7 +180,7 @@ def parse_merge(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> M
 
 
 def merge_into(table: NamedTable, alias: str, reader: Reader) -> MergeStatement:
-    """The MERGE INTO of a table whose text goes on with USING. Raises ConfigError."""
+    """Parse the rest of a MERGE INTO a table, which begins with USING. Raises ConfigError."""
     reader.expect("USING")
     source = read_source(reader)
     reader.expect("ON")

@@ -1,6 +1,6 @@
-"""A MERGE INTO whose condition is the key and whose clauses read the source alone: the index does the matching.
+"""MERGE INTO whose condition is the key and whose clauses read only the source: the index does the matching.
 
-Each row of the source gets two numbers: its clause when the table has its key, and its clause when it has not.
+Each row of the source gets two numbers: the clause to apply if the table has its key, and the clause otherwise.
 
 Source: docs/sql-dml.md, "How a statement becomes a commit".
 """
@@ -25,11 +25,11 @@ from pyhudi.sql.tokens import Reader, dotted_at
 
 __all__ = ["query_by_key", "upsert_rows"]
 
-_GLOBAL_WORDS = ("GLOBAL", "RECORD")  # of names of indexes that may find a key in another partition
+_GLOBAL_WORDS = ("GLOBAL", "RECORD")  # in the names of indexes that may find a key in another partition
 
 
 def query_by_key(merge: BoundMerge, session: SqlSession) -> ChangeQuery | None:
-    """The change without a join; None when the statement needs one."""
+    """The change query without a join; None if the statement needs one."""
     if not merge.target.paths_tell_values or not _fits(merge) or not _keys_compare(merge, session):
         return None
     values = _texts(merge)
@@ -47,12 +47,12 @@ def query_by_key(merge: BoundMerge, session: SqlSession) -> ChangeQuery | None:
 
 
 def upsert_rows(merge: BoundMerge, source: SqlFrame, session: SqlSession) -> SqlFrame | None:
-    """The rows of a MERGE INTO that equals an upsert by ordering values; None for another one.
+    """The rows of a MERGE INTO that is equivalent to an upsert by ordering values; None for any other.
 
-    Such a statement updates and inserts all columns, `*` for example, without conditions. The rows in the files are
-    then not read.
+    Such a statement updates and inserts all columns without conditions, for example by `*`. The rows in the files need
+    not be read.
 
-    Args: source: the source with all of its columns; it is the answer itself when the table has the same columns.
+    Args: source: the source with all its columns; it is returned itself if the table has the same columns.
     """
     target = merge.target
     by_clause_kind = {clause.does: number for number, clause in enumerate(merge.clauses) if clause.condition is None}
@@ -75,7 +75,7 @@ def upsert_rows(merge: BoundMerge, source: SqlFrame, session: SqlSession) -> Sql
 
 
 def _is_source(values: Mapping[str, str], merge: BoundMerge) -> bool:
-    """Whether these values are the source's columns as they are, and all of them."""
+    """True if these values are exactly the source's columns, all of them and unchanged."""
     columns, schema = merge.columns, merge.target.schema
     if sorted(columns.names) != sorted(values) or any(columns.field(n).type != schema.field(n).type for n in values):
         return False
@@ -87,7 +87,7 @@ def _is_source(values: Mapping[str, str], merge: BoundMerge) -> bool:
 
 
 def _fits(merge: BoundMerge) -> bool:
-    """Whether the index pairs the same rows as the condition does."""
+    """True if the index pairs the same rows as the condition."""
     target, keys = merge.target, merge.bindings.values
     if not target.keys or any("." in name for name in target.keys) or not merge.bindings.only_these:
         return False
@@ -108,7 +108,7 @@ def _fits(merge: BoundMerge) -> bool:
 
 
 def _inserts_its_key(merge: BoundMerge, star: bool, assignments: object) -> bool:
-    """Whether a new row gets the key of the condition."""
+    """True if a new row gets the key in the condition."""
     if star:
         sources = {name: quoted(merge.source.alias, name) for name in merge.columns.names}
         texts = {merge.target.find(name): text for name, text in sources.items()}
@@ -130,7 +130,7 @@ def _plain_text(name: str) -> str:
 
 
 def _reads_table(reader: Reader, merge: BoundMerge) -> bool:
-    """Whether an expression may name a column of the table, or a query that does."""
+    """True if an expression may read a column of the table, directly or in a query."""
     source = {name.lower() for name in merge.columns.names}
     tokens, at = reader.tokens[: reader.stop], reader.at
     while at < reader.stop:
@@ -149,7 +149,7 @@ def _reads_table(reader: Reader, merge: BoundMerge) -> bool:
 
 
 def _keys_compare(merge: BoundMerge, session: SqlSession) -> bool:
-    """Whether the key fields and their values have like types, so that equal values make equal keys."""
+    """True if the types of the key fields and their values are such that equal values make equal keys."""
     pairs = [(name, reader.cut(reader.at, reader.stop)) for name, reader in merge.bindings.values.items()]
     plain = {_plain_text(quoted(merge.source.alias, name)): name for name in merge.columns.names}
     if all(_plain_text(text) in plain for _, text in pairs):
@@ -167,19 +167,19 @@ def _alike(source: pa.DataType, column: pa.DataType) -> bool:
 
 
 def _texts(merge: BoundMerge) -> dict[str, str]:
-    """The columns of the computed rows: keys, values for stored rows, and values for new rows where they differ."""
+    """The columns of the computed rows: keys, values for stored rows, and values for new rows if they differ."""
     target = merge.target
     texts: dict[str, str] = {}
     for name, reader in merge.bindings.values.items():
         texts[name] = cast(f"({reader.cut(reader.at, reader.stop)}\n)", target.schema.field(name))
-    stored, fresh = _by_column(merge, "update"), _by_column(merge, "insert")
-    if fresh:
+    updates, inserts_by_column = _by_column(merge, "update"), _by_column(merge, "insert")
+    if inserts_by_column:
         inserts = [n for n, clause in enumerate(merge.clauses) if clause.does == "insert"]
         for field in target.schema:
-            clause_texts = fresh.setdefault(field.name, {})
+            clause_texts = inserts_by_column.setdefault(field.name, {})
             clause_texts |= {number: cast("NULL", field) for number in inserts if number not in clause_texts}
-    expressions = {name: value_by_clause(numbers, CLAUSE) for name, numbers in stored.items()}
-    for name, numbers in fresh.items():
+    expressions = {name: value_by_clause(numbers, CLAUSE) for name, numbers in updates.items()}
+    for name, numbers in inserts_by_column.items():
         text = value_by_clause(numbers, NEW_CLAUSE)
         if name not in texts:
             expressions[name if expressions.get(name, text) == text else NEW_VALUE + name] = text

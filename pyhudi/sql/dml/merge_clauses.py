@@ -5,8 +5,8 @@
     WHEN NOT MATCHED [BY TARGET] [AND c] THEN INSERT * | (columns) VALUES (…)
     WHEN NOT MATCHED BY SOURCE [AND c] THEN UPDATE SET a = …, … | DELETE
 
-A condition may equate each field of the key with a value of the source and say nothing else. A source row without a
-match then has a new key.
+A condition may consist only of equations of each field of the key with a value of the source. Then a source row without
+a match has a new key.
 
 Source: docs/sql-dml.md, "MERGE INTO".
 """
@@ -32,8 +32,8 @@ _STARTS = ("WHEN MATCHED", "WHEN NOT MATCHED")
 
 @dataclass(frozen=True, slots=True)
 class MergeSource:
-    """The rows to merge. `relation`: a table's name, a query in parentheses or a frame in braces, in the user's words.
-    `columns`: the alias's names for the columns.
+    """The rows to merge. `relation`: a table's name, a query in parentheses or a frame in braces, in the user's own
+    text. `columns`: column names from the alias.
     """
 
     relation: str
@@ -42,7 +42,7 @@ class MergeSource:
 
     @property
     def text(self) -> str:
-        """The source as a FROM clause has it."""
+        """The source for a FROM clause."""
         return f"{self.relation} AS `{self.alias}`{self.columns}"
 
 
@@ -64,7 +64,7 @@ class MergeClause:
 
 
 def read_source(reader: Reader) -> MergeSource:
-    """The source behind USING; steps over it."""
+    """Read the source after USING."""
     start, name = reader.at, "_pyhudi_source_rows"
     if reader.sees_symbol("("):
         reader.parenthesised()
@@ -84,7 +84,7 @@ def read_source(reader: Reader) -> MergeSource:
 
 
 def read_clauses(reader: Reader) -> tuple[MergeClause, ...]:
-    """All clauses. Raises ConfigError without a clause, and for a clause that can't be reached."""
+    """Read all clauses. Raises ConfigError without a clause, and for a clause that can't be reached."""
     clauses: list[MergeClause] = []
     while not reader.at_end:
         clauses.append(_clause(reader))
@@ -153,7 +153,7 @@ _EQUALS = ("=", "==", "<=>")
 @dataclass(frozen=True, slots=True)
 class Bindings:
     """The equations of a condition. `values`: column of the table → its value. `only_these`: the condition has no other
-    part, and equates key and partition columns alone.
+    part, and equates only key and partition columns.
     """
 
     values: Mapping[str, Reader]
@@ -161,7 +161,7 @@ class Bindings:
 
 
 def bindings_of(condition: Reader, target: Target, scope: Scope, source_columns: Collection[str]) -> Bindings:
-    """The equations of a condition. `source_columns`: in small letters; such a name, bare, is the source's."""
+    """Find the equations of a condition. `source_columns`: in lower case; these names, if bare, are the source's."""
     values: dict[str, Reader] = {}
     pure = True
     for part in _conjuncts(condition):
@@ -183,7 +183,7 @@ def bindings_of(condition: Reader, target: Target, scope: Scope, source_columns:
 
 
 def same_words(one: Reader, other: Reader) -> bool:
-    """Whether two expressions have the same words, apart from blanks and capitals."""
+    """True if two expressions have the same words, ignoring blanks and case."""
     return _words(one) == _words(other)
 
 
@@ -217,7 +217,7 @@ def _without_parentheses(reader: Reader) -> Reader:
 
 
 def _sides(part: Reader) -> tuple[Reader, Reader] | None:
-    """Both sides of an equation; None for anything else."""
+    """Split an equation into its sides; None for anything else."""
     depth, signs = 0, []
     for place in range(part.at, part.stop):
         token = part.tokens[place]
@@ -236,7 +236,7 @@ def _sides(part: Reader) -> tuple[Reader, Reader] | None:
 def _column(
     side: Reader, target: Target, scope: Scope, source_columns: Collection[str]
 ) -> tuple[str | None, bool]:  # fmt: skip
-    """The column of the table that one side of an equation is, and whether it is cast."""
+    """The column of the table if one side of an equation is one, and whether it is cast."""
     inner, is_cast = _without_parentheses(side), False
     if inner.sees("CAST"):
         inner.at += 1

@@ -1,8 +1,8 @@
-"""`HudiTable.merge` on a free condition, as the MERGE INTO that says the same, run by DuckDB or by Spark.
+"""`HudiTable.merge` on a free condition, converted to the equivalent MERGE INTO and run by DuckDB or Spark.
 
     table.merge(rows, on="target.id = source.ref AND source.ts > target.ts").when_matched_update({"n": "source.n"})
 
-Bare names and the names `t` and `s` for the two sides become `target.x` and `source.x` before the statement is made.
+Bare names, and names with `t` and `s` for the two sides, become `target.x` and `source.x` before the statement is made.
 Source: docs/sql-dml.md, "MERGE INTO".
 """
 
@@ -47,8 +47,8 @@ _KINDS = {
 
 
 def merge_on(merge: Merge) -> WriteResult:
-    """Run a merge whose `on` is a condition, as one commit: Spark joins the rows when the table or the source has a
-    session, else DuckDB.
+    """Run a merge whose `on` is a condition, as one commit: Spark joins the rows if the table or the source has a
+    session, else DuckDB does.
 
     Raises: ConfigError for clauses that are not SQL, and without DuckDB or Spark; the errors of MERGE INTO.
     """
@@ -80,7 +80,7 @@ def _run(merge: Merge, target: NamedTable, session: SqlSession) -> WriteResult:
 
 
 def _frame(source: TableInput, target: NamedTable, session: SqlSession) -> SqlFrame:
-    """The rows of the source as the session's."""
+    """Convert the rows of the source to a frame of the session."""
     if is_spark_frame(source):
         return SqlFrame(source)
     rows = to_arrow_rows(source, target.table.schema())
@@ -89,14 +89,14 @@ def _frame(source: TableInput, target: NamedTable, session: SqlSession) -> SqlFr
 
 @dataclass(frozen=True, slots=True)
 class _Texts:
-    """The parts of a statement. `target`, `source`: the columns of the sides."""
+    """Writes the parts of a statement. `target`, `source`: the columns of the sides."""
 
     config: TableConfig
     target: tuple[str, ...]
     source: tuple[str, ...]
 
     def clause(self, clause: Clause) -> str:
-        """WHEN … THEN …"""
+        """Write a clause, WHEN … THEN …."""
         condition = ""
         if clause.condition is not None:
             if not isinstance(clause.condition, str):
@@ -159,10 +159,10 @@ class _Texts:
         )
 
     def of(self, text: str, when: When | None, what: str) -> str:
-        """SQL text with the side before each name. Raises ConfigError for a name that is not a column of a side."""
+        """Put the side before each name in SQL text. Raises ConfigError for a name that is no column of a side."""
         from sqlglot import exp
 
-        tree = exp.Paren(this=tree_of(text, what))  # so that a name alone has something around it
+        tree = exp.Paren(this=tree_of(text, what))  # so that even a single name has a parent node
         for column in list(tree.find_all(exp.Column)):
             self._qualify(column, when, text, what)
         return tree.sql("spark")

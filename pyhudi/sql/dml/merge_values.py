@@ -1,4 +1,4 @@
-"""The values that the clauses of a MERGE INTO set, as texts of the engine's SQL.
+"""The values that the clauses of a MERGE INTO set, as text in the engine's SQL.
 
 Source: docs/sql-dml.md, "MERGE INTO", "Types".
 """
@@ -26,9 +26,9 @@ __all__ = ["BoundMerge", "bind_merge", "clause_number", "column_type", "value_by
 class BoundMerge:
     """A MERGE INTO whose names are bound to columns.
 
-    `conditions`, `values`: one for each clause; values by column, without the keys of stored rows. `moving`: numbers of
-    the clauses that can move a row to another partition. `structs`: columns of which some fields are set; the query
-    reads their stored values for the other fields.
+    `conditions`, `values`: one for each clause; values are by column, without the keys of stored rows. `moving`:
+    numbers of the clauses that can move a row to another partition. `structs`: columns of which only some fields are
+    set; the query reads their stored values for the other fields.
     """
 
     clauses: tuple[MergeClause, ...]
@@ -44,7 +44,7 @@ class BoundMerge:
 
     @property
     def inserts(self) -> bool:
-        """Whether a clause makes new rows."""
+        """True if a clause makes new rows."""
         return any(clause.when is When.NOT_MATCHED for clause in self.clauses)
 
 
@@ -96,7 +96,7 @@ def bind_merge(
 
 
 def column_type(value: Reader, source: MergeSource, columns: pa.Schema) -> pa.DataType | None:
-    """The type of a value that is a column of the source, None for others."""
+    """The type of a value that is a column of the source, None for any other value."""
     words = [token.text.strip("`").lower() for token in value.tokens[value.at : value.stop]]
     name = words[-1] if words in ([words[-1]], [source.alias.lower(), ".", words[-1]]) else None
     return next((field.type for field in columns if field.name.lower() == name), None)
@@ -112,7 +112,7 @@ def _fields_of_structs(clause: MergeClause, target: Target, scope: Scope) -> tup
 def _owner(
     clause: MergeClause, target: Target, source: MergeSource, columns: pa.Schema, scope: Scope
 ) -> tuple[str, set[str]] | None:
-    """The side that a clause sees alone: its columns need no alias there. None for a clause that sees both."""
+    """The only side that a clause sees, whose columns need no alias there; None for a clause that sees both."""
     if clause.when is When.NOT_MATCHED:
         return source.alias, {name.lower() for name in columns.names}
     if clause.when is When.NOT_MATCHED_BY_SOURCE:
@@ -123,9 +123,9 @@ def _owner(
 def _values_by_column(
     clause: MergeClause, target: Target, scope: Scope, source: MergeSource, columns: pa.Schema
 ) -> dict[str, Reader]:
-    """Column → value of a clause; a star is every column that the source has."""
+    """Column → value of a clause; a star stands for every column that the source has."""
     if clause.star:
-        keys = set(target.keys) if clause.does == "update" else set()  # of a nested key, its struct is refused below
+        keys = set(target.keys) if clause.does == "update" else set()  # the struct of a nested key is refused below
         values = {}
         for name in columns.names:
             field = target.find(name)
@@ -151,7 +151,7 @@ def _values_by_column(
 
 
 def _is_same(field: str, value: Reader, target: Target, bindings: Bindings) -> bool:
-    """Whether a key or partition column is set to its value in the condition.
+    """True if a key or partition column is set to its value in the condition.
 
     Raises: ConfigError for a key that is set to another value.
     """
@@ -162,14 +162,14 @@ def _is_same(field: str, value: Reader, target: Target, bindings: Bindings) -> b
     if field in target.partitions:
         return False
     raise ConfigError(
-        f"MERGE INTO {target.table.name} sets the record key field {field} of rows that are there: it says which row "
-        "it is. Leave it out (name the other columns where * holds a struct of the key), or delete the row and insert "
-        "it anew."
+        f"MERGE INTO {target.table.name} sets the record key field {field} of existing rows: it identifies the row. "
+        "Leave it out (name the other columns where * holds a struct of the key), or delete the row and insert "
+        "a new one."
     )
 
 
 def clause_number(merge: BoundMerge, when: When) -> str:
-    """The number of the first clause of this kind with a true condition, as an expression; "" without clauses."""
+    """The expression for the number of the first clause of this kind whose condition is true; "" without clauses."""
     rows = [
         f"WHEN {'true' if condition is None else f'({condition}{chr(10)})'} THEN {number}"
         for number, (clause, condition) in enumerate(zip(merge.clauses, merge.conditions, strict=True))
@@ -179,7 +179,7 @@ def clause_number(merge: BoundMerge, when: When) -> str:
 
 
 def value_by_clause(texts: Mapping[int, str], number: str) -> str:
-    """A column's value by the number of the clause. One text serves clauses that agree."""
+    """The expression for a column's value by the number of the clause. Clauses with the same value share a branch."""
     if len(set(texts.values())) == 1:
         return next(iter(texts.values()))
     rows = " ".join(f"WHEN {clause} THEN {text}" for clause, text in texts.items())

@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 
-# Types that both engines call the same; values of others are fitted to the column when they are written.
+# Types with the same name in both engines; values of other types are converted when they are written.
 _TYPE_NAMES: Mapping[pa.DataType, str] = {
     pa.bool_(): "BOOLEAN",
     pa.int8(): "TINYINT",
@@ -56,7 +56,7 @@ _BY_VALUE = ("SIMPLE", "COMPLEX", "NON_PARTITION", "GLOBAL_DELETE")
 
 @dataclass(frozen=True)
 class Target:
-    """A table, as it is at the beginning of the statement."""
+    """The state of a table at the beginning of the statement."""
 
     table: NamedTable
 
@@ -67,7 +67,7 @@ class Target:
 
     @lazy_property
     def schema(self) -> pa.Schema:
-        """The data columns, partition columns last, as Spark's catalog has them."""
+        """The data columns, with partition columns last, as in Spark's catalog."""
         last = set(self.partitions)
         first = [field for field in self._stored if field.name not in last]
         return pa.schema([*first, *(self._stored.field(name) for name in self.partitions)])
@@ -79,7 +79,7 @@ class Target:
 
     @lazy_property
     def keys(self) -> tuple[str, ...]:
-        """The key fields; none for a table whose rows get keys of their own."""
+        """The key fields; none for a table with generated keys."""
         return self.config.record_key_fields
 
     @lazy_property
@@ -90,18 +90,18 @@ class Target:
 
     @lazy_property
     def fixed(self) -> tuple[str, ...]:
-        """The key and partition columns: they identify a row and place it."""
+        """The key and partition columns, which identify a row and its partition."""
         top = (name.partition(".")[0] for name in (*self.keys, *self.config.partition_fields))
         return tuple(dict.fromkeys(name for name in top if name in self.schema.names))
 
     @lazy_property
     def loose(self) -> frozenset[str]:
-        """Those of them of which rows with one key and path may have other values."""
+        """The `fixed` columns whose values may differ between rows with the same key and partition path."""
         return loose_columns(self.config, self.schema, is_global=True)
 
     @property
     def paths_tell_values(self) -> bool:
-        """Do rows of one partition have one value in its columns? Not with TIMESTAMP, CUSTOM and users' generators."""
+        """True if a partition path determines its columns' values. Not with TIMESTAMP, CUSTOM and users' generators."""
         return (self.config.key_generator or "SIMPLE").upper() in _BY_VALUE
 
     def column(self, name: str) -> pa.Field:
@@ -116,7 +116,7 @@ class Target:
         return self.schema.field(exact_name)
 
     def find(self, name: str) -> str | None:
-        """A column's name in the table's own letters; None without such a column."""
+        """A column's name in the table's case; None without such a column."""
         return self._by_word.get(name.lower())
 
     @lazy_property
@@ -124,7 +124,7 @@ class Target:
         return {name.lower(): name for name in self.schema.names}
 
     def columns_in(self, tokens: Iterable[SqlToken]) -> list[str]:
-        """The columns that these tokens may name; all when a star is among them."""
+        """The columns that these tokens may name; all if a star is among them."""
         words = set()
         for token in tokens:
             if token.is_symbol("*"):
@@ -134,7 +134,7 @@ class Target:
         return [name for name in self.schema.names if name.lower() in words]
 
     def read_columns(self, names: Iterable[str]) -> list[str]:
-        """The columns for a query of the table: these, and those that tell rows apart."""
+        """The columns for a query of the table: these, and those that distinguish rows."""
         columns = set(names)
         if not self.config.populate_meta_fields:
             columns.update(self.fixed)
@@ -143,19 +143,19 @@ class Target:
 
 
 def value_of(expression: str, field: pa.Field, target: Target, kind: pa.DataType | None) -> str:
-    """A value that a statement gives a column, as an expression of the column's type.
+    """Convert a value that a statement gives a column to an expression of the column's type.
 
-    The engine's casts round and cut: the key of a new row with 1.4 would be 1, the key of another row. So values of key
-    and partition columns keep their type, and the write refuses those that are none of the column's
+    The engine's casts round and truncate: the key of a new row with 1.4 would be 1, the key of another row. So values
+    of key and partition columns keep their type, and the write refuses values that don't fit the column
     (`pyhudi.schema.exact`).
 
-    Args:    kind: the expression's type, None where it is not known.
+    Args:    kind: the expression's type, None if unknown.
     """
     return expression if field.name in target.fixed and may_change(kind, field.type) else cast(expression, field)
 
 
 def may_change(kind: pa.DataType | None, column: pa.DataType) -> bool:
-    """Can a cast to the type of a key or partition column make another value of one? `kind`: None where not known."""
+    """True if a cast to the type of a key or partition column may change a value. `kind`: None if unknown."""
     is_number = pa.types.is_integer(column) or pa.types.is_floating(column) or pa.types.is_decimal(column)
     if not (is_number or pa.types.is_date(column) or pa.types.is_boolean(column)):
         return False
@@ -166,17 +166,17 @@ def may_change(kind: pa.DataType | None, column: pa.DataType) -> bool:
 
 
 def cast(expression: str, field: pa.Field) -> str:
-    """An expression cast to a column's type. The engine or the write raises for a value that does not fit."""
+    """Cast an expression to a column's type. The engine or the write raises for a value that does not fit."""
     kind = field.type
     name = f"DECIMAL({kind.precision}, {kind.scale})" if pa.types.is_decimal(kind) else _TYPE_NAMES.get(kind)
     return expression if name is None else f"CAST({expression} AS {name})"
 
 
-FieldPath = tuple[str, ...]  # names of fields below a column, each in the table's own letters
+FieldPath = tuple[str, ...]  # names of nested fields in a column, in the table's case
 
 
 def field_path(column: pa.Field, names: Sequence[str], text: str) -> FieldPath:
-    """The fields below a column with these names, in any case. `text`: the whole name, for the error.
+    """Find nested fields of a column by these names, in any case. `text`: the whole name, for the error.
 
     Raises: ConfigError for an unknown field.
     """
@@ -194,9 +194,9 @@ def field_path(column: pa.Field, names: Sequence[str], text: str) -> FieldPath:
 
 
 def struct_with(column: pa.Field, reference: str, values: Mapping[FieldPath, str]) -> str:
-    """A struct as an expression: some fields get new values, the others keep theirs.
+    """The expression for a struct in which some fields get new values and the others keep theirs.
 
-    A null struct becomes a new one whose other fields are null, as in Spark.
+    As in Spark, a null struct becomes a struct whose other fields are null.
 
     Args:
         reference: the column as an expression.
@@ -239,11 +239,11 @@ class Scope:
         return len(table_parts) if lower[: len(table_parts)] == table_parts else 0
 
     def text(self, reader: Reader, owner: tuple[str, Collection[str]] | None = None) -> str:
-        """An expression in the user's own characters. The table's name becomes its alias where it has several parts.
+        """An expression in the user's own text. A table name of several parts is replaced by its alias.
 
         The word DEFAULT alone becomes NULL, as columns of Hudi's tables have no other default.
 
-        Args: owner: an alias and the columns (in small letters) that mean it without a qualifier.
+        Args: owner: an alias, and the columns (in lower case) that belong to it without a qualifier.
         """
         tokens, at, pieces = reader.tokens, reader.at, []
         if at >= reader.stop:
@@ -251,7 +251,7 @@ class Scope:
         if at + 1 == reader.stop and tokens[at].is_word("DEFAULT"):
             return "NULL"
         if any(token.is_word("SELECT") for token in tokens[at : reader.stop]):
-            owner = None  # a name in a query may be that query's
+            owner = None  # a name in a subquery may belong to that subquery
         copied = tokens[at].start
         while at < reader.stop:
             token = tokens[at]
@@ -272,7 +272,7 @@ class Scope:
 
 
 def _is_column(reader: Reader, at: int) -> bool:
-    """Whether a word without a qualifier can be a column: no function, type, alias, unit of an interval."""
+    """True if a word without a qualifier can be a column, not a function, type, alias or unit of an interval."""
     before: SqlToken | None = reader.tokens[at - 1] if at > reader.at else None
     after: SqlToken | None = reader.tokens[at + 1] if at + 1 < reader.stop else None
     if before is not None and (before.is_word("AS") or before.kind in (TokenKind.NUMBER, TokenKind.TEXT)):
@@ -283,7 +283,7 @@ def _is_column(reader: Reader, at: int) -> bool:
 
 
 def read_alias(reader: Reader, *ends: str) -> str | None:
-    """`[AS] alias`, None without one. `ends`: the words that may follow instead."""
+    """Read `[AS] alias`; None without an alias. `ends`: the words that may follow instead."""
     if reader.accept("AS"):
         return reader.identifier("an alias")
     token = reader.peek()
@@ -294,7 +294,7 @@ def read_alias(reader: Reader, *ends: str) -> str | None:
 
 
 def read_target(reader: Reader, session: SqlSession, end: str) -> tuple[NamedTable, str] | None:
-    """The table that a statement changes, and its alias; None when it is not Hudi's.
+    """Read the table that a statement changes, and its alias; None for a table that is not Hudi's.
 
     Args: end: the word that follows the table or its alias.
     """

@@ -1,4 +1,4 @@
-"""UPDATE and DELETE FROM: the engine finds the rows and computes their new values, one commit writes them.
+"""UPDATE and DELETE FROM: the engine finds the rows and computes their new values, and one commit writes them.
 
     UPDATE t [AS x] SET a = …, x.b = …, s.c = … [WHERE …]        DELETE FROM t [AS x] [WHERE …]
 
@@ -45,7 +45,7 @@ class SqlAssignment:
         return column
 
     def place(self, target: Target, scope: Scope) -> tuple[pa.Field, FieldPath]:
-        """The column of the table, and the field in it that is set. Raises ConfigError for an unknown name."""
+        """The column of the table, and the nested field to set. Raises ConfigError for an unknown name."""
         name = scope.without_table(self.name)
         column = target.column(name[0])
         return column, field_path(column, name[1:], ".".join(self.name))
@@ -58,9 +58,9 @@ def set_values(
     what: str,
     text_of: Callable[[Reader], str],
 ) -> dict[str, str]:
-    """Column → its new value, as an expression of the engine's SQL.
+    """Column → its new value, as an expression in the engine's SQL.
 
-    Args: what: begins the error; text_of: gives a value's expression.
+    Args: what: begins the error; text_of: returns a value's expression.
     Raises: ConfigError for an unknown name, and for a column or field that is set twice.
     """
     columns: dict[str, pa.Field] = {}
@@ -120,7 +120,7 @@ class ChangeStatement:
         return ChangeQuery(read, text, (clause,), computed)
 
     def _values(self, target: Target, scope: Scope) -> dict[str, str]:
-        """The new values by column. Raises ConfigError as Hudi does for key and partition columns."""
+        """The new values by column. Raises ConfigError for key and partition columns, as in Hudi."""
         for assignment in self.assignments or ():
             column, _ = assignment.place(target, scope)
             for fields, what in ((target.keys, "record key"), (target.config.partition_fields, "partition")):
@@ -133,12 +133,12 @@ class ChangeStatement:
 
 
 def tokens_of(reader: Reader) -> Sequence[SqlToken]:
-    """The rest of a cursor's tokens."""
+    """The remaining tokens of a cursor."""
     return reader.tokens[reader.at : reader.stop]
 
 
 def parse_update(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> ChangeStatement | None:
-    """An UPDATE; None for a table that is not Hudi's."""
+    """Parse an UPDATE; None for a table that is not Hudi's."""
     reader = Reader(text, tokens)
     reader.expect("UPDATE")
     target = read_target(reader, session, "SET")
@@ -150,7 +150,7 @@ def parse_update(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> 
 
 
 def parse_delete(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> ChangeStatement | None:
-    """A DELETE FROM; None for a table that is not Hudi's."""
+    """Parse a DELETE FROM; None for a table that is not Hudi's."""
     reader = Reader(text, tokens)
     reader.expect("DELETE FROM")
     target = read_target(reader, session, "WHERE")
@@ -158,7 +158,7 @@ def parse_delete(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> 
 
 
 def read_assignments(reader: Reader) -> tuple[SqlAssignment, ...]:
-    """`a = …, b.c = …`; steps over them."""
+    """Read `a = …, b.c = …`."""
     assignments = []
     for part in reader.split():
         name = part.dotted("a column to set")

@@ -1,4 +1,4 @@
-"""Registering a table in a catalog by SQL."""
+"""Procedures that register a table in a catalog."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _OPTIONS = {
 
 @procedure(f"table string!, {', '.join(f'{name} string=' for name in _OPTIONS)}", "result string")
 def hive_sync(call: ProcedureCall) -> Rows:
-    """Register the table in a Hive metastore, or bring it up to date there."""
+    """Register the table in a Hive metastore, or update its entry there."""
     name = table_name_of(call.text("table"))
     named = {}
-    if call.session is not None and name.path is None:  # as in Hudi: registered under the name that it is called by
+    if call.session is not None and name.path is None:  # as in Hudi: registered under the name in the call
         *before, table = name.parts
         named = {key_of_sync("table"): table, **({key_of_sync("database"): before[-1]} if before else {})}
     given = {option: call.text(argument) for argument, option in _OPTIONS.items() if call.text(argument)}

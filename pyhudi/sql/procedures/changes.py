@@ -1,4 +1,4 @@
-"""What changes a table or copies it: rollbacks, savepoints, partitions, repairs, versions, copies, bootstraps."""
+"""Procedures that change or copy a table: rollbacks, savepoints, partitions, repairs, versions, copies, bootstraps."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _VERSIONS = {"FOUR": 4, "FIVE": 5, "SIX": 6, "SEVEN": 7, "EIGHT": 8, "NINE": 9}
 
 @procedure("table string!, instant_time string!", "rollback_result boolean")
 def rollback_to_instant(call: ProcedureCall) -> Rows:
-    """Take back the newest write, which `instant_time` names."""
+    """Roll back the newest write, which `instant_time` names."""
     return [(bool(call.table.rollback(call.text("instant_time"), options=call.options).rolled_back),)]
 
 
@@ -37,7 +37,7 @@ def rollback_to_instant(call: ProcedureCall) -> Rows:
     f"{TABLE}, pending_instant string!, delete_request_instant_file boolean=false", "instant string, time_cost string"
 )
 def run_rollback_inflight_tableservice(call: ProcedureCall) -> Rows:
-    """Take back a compaction or clustering that was begun and not finished."""
+    """Roll back a compaction or clustering that was started and not finished."""
     time = call.text("pending_instant")
     instant = call.meta.timeline.pending().find(time)
     if instant is None or not (instant.action.is_table_service or instant.action.is_replacing):
@@ -47,9 +47,9 @@ def run_rollback_inflight_tableservice(call: ProcedureCall) -> Rows:
             "the plan of a compaction stays, as log files may be named after it. CALL "
             f"run_compaction(op => 'execute', instants => '{time}') executes it."
         )
-    begun = call.meta.clock.monotonic_s()
+    started_s = call.meta.clock.monotonic_s()
     call.table.rollback(time, options=call.options)
-    return [(time, f"{call.meta.clock.monotonic_s() - begun:.3f}")]
+    return [(time, f"{call.meta.clock.monotonic_s() - started_s:.3f}")]
 
 
 @procedure(
@@ -57,7 +57,7 @@ def run_rollback_inflight_tableservice(call: ProcedureCall) -> Rows:
     "create_savepoint_result boolean",
 )
 def create_savepoint(call: ProcedureCall) -> Rows:
-    """Save a commit, the newest without a commit time."""
+    """Savepoint a commit; without a commit time the newest."""
     time = call.text("commit_time") or None
     call.table.savepoints.create(time, user=call.text("user"), comment=call.text("comments"), options=call.options)
     return [(True,)]
@@ -65,20 +65,20 @@ def create_savepoint(call: ProcedureCall) -> Rows:
 
 @procedure(TABLE, "savepoint_time string")
 def show_savepoints(call: ProcedureCall) -> Rows:
-    """The saved commits, newest first."""
+    """The savepoints, newest first."""
     return [(savepoint.instant_time,) for savepoint in reversed(call.table.savepoints.list())]
 
 
 @procedure(_TABLE_AND_TIME, "delete_savepoint_result boolean")
 def delete_savepoint(call: ProcedureCall) -> Rows:
-    """Give a saved commit free, the newest without an instant time."""
+    """Delete a savepoint; without an instant time the newest."""
     call.table.savepoints.delete(_saved(call)[0], options=call.options)
     return [(True,)]
 
 
 @procedure(_TABLE_AND_TIME, "rollback_savepoint_result boolean")
 def rollback_to_savepoint(call: ProcedureCall) -> Rows:
-    """Take the table back to a saved commit, the newest without an instant time."""
+    """Restore the table to a savepoint; without an instant time the newest."""
     time, times = _saved(call)
     if time not in times:
         raise call.error(f"{call.table.path} has no savepoint {time!r:.100}.")
@@ -87,7 +87,7 @@ def rollback_to_savepoint(call: ProcedureCall) -> Rows:
 
 
 def _saved(call: ProcedureCall) -> tuple[str, list[str]]:
-    """The savepoint of `instant_time`, or the newest one; and all. Raises ConfigError without a savepoint."""
+    """The savepoint of `instant_time`, or the newest, and a list of all. Raises ConfigError without a savepoint."""
     time = call.text("instant_time")
     times = [savepoint.instant_time for savepoint in call.table.savepoints.list()]
     if not time and not times:
@@ -100,7 +100,7 @@ def _saved(call: ProcedureCall) -> tuple[str, list[str]]:
 
 @procedure("table string!, partition string!", "result string")
 def drop_partition(call: ProcedureCall) -> Rows:
-    """Delete partitions by their paths, with commas, or by patterns with `*`."""
+    """Delete partitions by their paths, separated by commas, or by patterns with `*`."""
     paths = [path.strip().strip("/") for path in call.text("partition").split(",")]
     patterns = [path for path in paths if "*" in path]
     call.table.delete_partitions(
@@ -111,7 +111,7 @@ def drop_partition(call: ProcedureCall) -> Rows:
 
 @procedure("table string!, partitions string", "result string, time_cost long")
 def truncate_table(call: ProcedureCall) -> Rows:
-    """Take all rows out, or those of some partitions; the history stays."""
+    """Delete all rows, or those of some partitions; the history is kept."""
     paths = [path.strip("/") for path in call.texts("partitions")]
     if paths and not call.meta.config.partition_fields:
         raise call.error(f"{call.table.path} has no partitions.")
@@ -119,7 +119,7 @@ def truncate_table(call: ProcedureCall) -> Rows:
         call.table.delete_partitions(paths, options=call.options)
     else:
         call.table.delete_partitions(matching="*", options=call.options)
-    return []  # as Hudi answers
+    return []  # like Hudi's answer
 
 
 # ---- repairs
@@ -127,7 +127,7 @@ def truncate_table(call: ProcedureCall) -> Rows:
 
 @procedure("table string!, dry_run boolean=true", "partition_path string, metadata_is_present string, action string")
 def repair_add_partition_meta(call: ProcedureCall) -> Rows:
-    """Make folders with data files partitions again that have lost their metadata file."""
+    """Make folders with data files partitions again if they have lost their metadata file."""
     whole = {path for path, _ in listed_partitions(call.storage)}
     result = call.table.maintenance.repair.partition_metadata(dry_run=call.flag("dry_run"), options=call.options)
     damaged = {item.where for item in result.items}
@@ -141,7 +141,7 @@ def repair_add_partition_meta(call: ProcedureCall) -> Rows:
     "partition_path string, text_metafile_present string, base_metafile_present string, action string",
 )
 def repair_migrate_partition_meta(call: ProcedureCall) -> Rows:
-    """In which form partitions have their metadata file; writing the other form is refused."""
+    """The form of each partition's metadata file; writing the other form is refused."""
     if not call.flag("dry_run"):
         raise ConfigError(
             f"{call.procedure} writes nothing here: partitions keep their metadata as text, which every reader of "
@@ -156,7 +156,7 @@ def repair_migrate_partition_meta(call: ProcedureCall) -> Rows:
 
 @procedure("table string!", "result boolean")
 def repair_corrupted_clean_files(call: ProcedureCall) -> Rows:
-    """Mend cleans that can't be read: those that wait go, of completed ones what they did stays done."""
+    """Repair cleans that can't be read: pending ones are dropped, the effects of completed ones are kept."""
     call.table.maintenance.repair.empty_instants(actions=["clean"], dry_run=False, options=call.options)
     return [(True,)]
 
@@ -182,7 +182,7 @@ def repair_deduplicate(call: ProcedureCall) -> Rows:
 
 @procedure("table string!, new_props_file_path string!", "property string, old_value string, new_value string")
 def repair_overwrite_hoodie_props(call: ProcedureCall) -> Rows:
-    """Make hoodie.properties again; those of a file count first. The rows are what changed."""
+    """Rewrite hoodie.properties; the properties of a given file win. The rows are the changes."""
     properties = call.properties_at(call.text("new_props_file_path"))
     path = table_name_of(call.text("table")).path
     if path is not None and call.handle is None:  # the table may be too damaged to be opened
@@ -205,14 +205,14 @@ def show_table_properties(call: ProcedureCall) -> Rows:
 
 @procedure("table string!, to_version string!", "result boolean")
 def upgrade_table(call: ProcedureCall) -> Rows:
-    """Take a table to a higher version: 8 or EIGHT."""
+    """Upgrade a table to a higher version: 8 or EIGHT."""
     call.table.maintenance.upgrade(_version(call), options=call.options)
     return [(True,)]
 
 
 @procedure("table string!, to_version string!", "result boolean")
 def downgrade_table(call: ProcedureCall) -> Rows:
-    """Take a table to a lower version: 6 or SIX."""
+    """Downgrade a table to a lower version: 6 or SIX."""
     call.table.maintenance.downgrade(_version(call), options=call.options)
     return [(True,)]
 
@@ -248,7 +248,7 @@ def copy_to_table(call: ProcedureCall) -> Rows:
 
 
 def _scan(call: ProcedureCall) -> Scan:
-    """The rows that a copy gets."""
+    """The scan of the rows to copy."""
     kind, as_of = call.text("query_type").lower(), call.text("as_of_instant") or None
     if kind == "incremental":
         begin, end = call.text("begin_instance_time"), call.text("end_instance_time")
@@ -291,7 +291,7 @@ _SELECTOR = "org.apache.hudi.client.bootstrap.selector.MetadataOnlyBootstrapMode
 _INDEX = "org.apache.hudi.common.bootstrap.index.hfile.HFileBootstrapIndex"
 _PROVIDER = "org.apache.hudi.bootstrap.SparkParquetBootstrapDataProvider"
 
-# Argument → its only values, by the last name of a class: files are read without classes, by their endings.
+# Argument → its only values, by the last name of a class: files are read by their extensions, without classes.
 _ONLY = {
     "bootstrap_index_class": ("HFileBootstrapIndex",),
     "full_bootstrap_input_provider": ("SparkParquetBootstrapDataProvider", "SparkOrcBootstrapDataProvider"),
@@ -319,7 +319,7 @@ _MAPPED = ("partition", "file_id", "source_base_path", "source_partition", "sour
     "status integer",
 )
 def run_bootstrap(call: ProcedureCall) -> Rows:
-    """Makes a table of a folder of Parquet or ORC files, whose rows stay there or are copied."""
+    """Create a table from a folder of Parquet or ORC files, whose rows remain there or are copied."""
     for argument, names in _ONLY.items():
         if call.text(argument).rpartition(".")[2] not in names:
             known = " or ".join(filter(None, names)) or "nothing: the files have the schema"
@@ -344,7 +344,7 @@ def run_bootstrap(call: ProcedureCall) -> Rows:
 
 def _options(call: ProcedureCall) -> dict[str, object]:
     """Options in increasing precedence: the properties file, the call's options, arguments that differ from their
-    default. The defaults of the key generator and the payload leave these to the fields and to the options.
+    default. If the key generator and the payload have their defaults, fields and options decide.
     """
     file = call.text("props_file_path")
     options: dict[str, object] = {**(call.properties_at(file) if file else {}), **call.options}
@@ -365,7 +365,7 @@ def _options(call: ProcedureCall) -> dict[str, object]:
     ", ".join(f"{name} string" for name in _MAPPED),
 )
 def show_bootstrap_mapping(call: ProcedureCall) -> Rows:
-    """Which file has the columns of each bootstrapped file group."""
+    """The source file of each bootstrapped file group."""
     ids, partition = call.texts("file_ids"), call.text("partition_path")
     files = list(read_index(call.storage))
     if not files:

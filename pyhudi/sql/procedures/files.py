@@ -1,4 +1,4 @@
-"""What is stored: file slices, sizes, the fate of one file, broken files, blocks and records of log files, folders."""
+"""Procedures on files: file slices, sizes, the fate of one file, broken files, log blocks and records, folders."""
 
 from __future__ import annotations
 
@@ -41,28 +41,28 @@ _LOGS = f"{TABLE}, log_file_path_pattern string!"
 
 
 def matches(partition_path: str, pattern: str) -> bool:
-    """Whether a partition's path has a pattern's form; "" and ALL_PARTITIONS fit all."""
+    """True if a partition's path matches a pattern; "" and ALL_PARTITIONS match all."""
     return pattern in ("", _ALL) or fnmatchcase(partition_path, pattern.strip("/"))
 
 
 def view_with_replaced(meta: MetaClient, as_of: str | None = None) -> FileSystemView:
-    """The visible file groups, and the replaced ones that wait for cleaning."""
+    """The visible file groups, and the replaced ones that are not cleaned yet."""
     rules = replace(Visibility.of(meta, as_of), replaced=frozenset())
     partitions = sorted(listed_partitions(meta.storage))
     return FileSystemView({path: rules.file_groups(path, files) for path, files in partitions}, as_of)
 
 
 def log_sizes(file_slice: FileSlice) -> tuple[int, int]:
-    """Bytes of a slice's first log files (below version 8: of all), and of its later ones."""
-    begun, later = _logs(file_slice)
-    return sum(log.size_bytes for log in begun), sum(log.size_bytes for log in later)
+    """The bytes of a slice's first log files (below version 8: of all), and of its later ones."""
+    first, later = _logs(file_slice)
+    return sum(log.size_bytes for log in first), sum(log.size_bytes for log in later)
 
 
 def _logs(file_slice: FileSlice) -> tuple[list[LogFile], list[LogFile]]:
     """A slice's log files, newest first: those of its base instant, and the others."""
     logs = file_slice.log_files[::-1]
-    begun = [log for log in logs if log.instant_time == file_slice.base_instant]
-    return begun, [log for log in logs if log.instant_time != file_slice.base_instant]
+    first = [log for log in logs if log.instant_time == file_slice.base_instant]
+    return first, [log for log in logs if log.instant_time != file_slice.base_instant]
 
 
 # ---- slices
@@ -94,16 +94,16 @@ def show_fsview_latest(call: ProcedureCall) -> Rows:
             for file_slice in view.slices(path):
                 row = _slice(call, file_slice)
                 base_bytes, log_bytes = int(str(row[4])), int(str(row[6]))
-                # The write of every visible log file is complete, so all of them wait for the next compaction.
+                # The write of every visible log file is complete, so the next compaction will merge all of them.
                 ratios = (log_bytes / base_bytes, 0.0) if base_bytes else (-1.0, -1.0)
                 yield *row, log_bytes, 0, *ratios, *(_logs_text(call, logs, ",") for logs in _logs(file_slice))
 
 
 def _slice(call: ProcedureCall, file_slice: FileSlice) -> Row:
     base, logs = file_slice.base_file, file_slice.log_files
-    stored = ("", 0) if base is None else (call.storage.full_path(base.path), base.size_bytes)
+    base_fields = ("", 0) if base is None else (call.storage.full_path(base.path), base.size_bytes)
     sizes = (len(logs), sum(log.size_bytes for log in logs))
-    return file_slice.group.partition_path, file_slice.group.file_id, file_slice.base_instant, *stored, *sizes
+    return file_slice.group.partition_path, file_slice.group.file_id, file_slice.base_instant, *base_fields, *sizes
 
 
 def _logs_text(call: ProcedureCall, logs: Iterable[LogFile], separator: str) -> str:
@@ -112,7 +112,7 @@ def _logs_text(call: ProcedureCall, logs: Iterable[LogFile], separator: str) -> 
 
 
 def _view(call: ProcedureCall, newest: Callable[[MetaClient], FileSystemView]) -> FileSystemView:
-    """The table's files as of the arguments' instant; `newest`: those of now."""
+    """The table's files as of the instant in the arguments; `newest`: the current files."""
     last, including = call.text("max_instant"), call.flag("include_max")
 
     def load(meta: MetaClient) -> FileSystemView:
@@ -128,7 +128,7 @@ def _view(call: ProcedureCall, newest: Callable[[MetaClient], FileSystemView]) -
 
 
 def _completed(instant: Instant, call: ProcedureCall) -> Instant:
-    """An instant; include_in_flight makes a pending write count as a completed one."""
+    """An instant; with include_in_flight a pending write counts as completed."""
     if call.flag("include_in_flight") and instant.state is State.INFLIGHT and instant.action.is_commit:
         return instant.at(State.COMPLETED)
     return instant
@@ -173,7 +173,7 @@ def _distribution(sizes: Sequence[int]) -> Row:
     "status string!, action string, instant string, timeline string, full_path string",
 )
 def show_file_status(call: ProcedureCall) -> Rows:
-    """Whether a file is there, and which action deleted it."""
+    """Whether a file exists, or which action deleted it."""
     name, partition = call.text("file"), call.text("partition")
     if call.meta.config.partition_fields and "partition" not in call.values:
         raise call.error(f"{call.table.path} has partitions; say in which one the file is.")
@@ -210,7 +210,7 @@ def show_invalid_parquet(call: ProcedureCall) -> Rows:
 
 
 def _is_broken(call: ProcedureCall, file: FileInfo) -> bool:
-    """Whether a base file can't be opened. `needDelete` then deletes it."""
+    """True if a base file can't be opened. `needDelete` then deletes it."""
     try:
         with open_base_file(call.storage, file.path):
             return False
@@ -224,7 +224,7 @@ def _is_broken(call: ProcedureCall, file: FileInfo) -> bool:
 
 
 def _log_files(call: ProcedureCall) -> list[str]:
-    """The log files whose paths fit the pattern, which may begin with the table's folder."""
+    """The log files whose paths match the pattern, which may begin with the table's folder."""
     root = call.storage.full_path("").rstrip("/")
     pattern = call.text("log_file_path_pattern")
     for start in (root, root.partition(":")[2], call.storage.root):
@@ -254,7 +254,7 @@ def show_logfile_metadata(call: ProcedureCall) -> Rows:
 
 @procedure(f"{_LOGS}, merge boolean=false, limit integer=10, filter string=", "records string")
 def show_logfile_records(call: ProcedureCall) -> Rows:
-    """The records of log files as JSON; merged: the last one of each key."""
+    """The records of log files as JSON; if merged, only the last one of each key."""
     paths = _log_files(call)
     if not paths:
         raise call.error(f"no log file has the form {call.text('log_file_path_pattern')!r:.300}.")
@@ -277,7 +277,7 @@ def _records(call: ProcedureCall, paths: Iterable[str]) -> Iterator[Row]:
 
 
 def _plain(rows: pa.Table) -> pa.Table:
-    """Dates as days and times as their stored numbers, as in Avro."""
+    """Convert dates to days and times to their stored numbers, as in Avro."""
     for place, column in enumerate(rows.schema):
         if pa.types.is_temporal(column.type):
             kind = pa.int32() if column.type.bit_width == 32 else pa.int64()
@@ -292,7 +292,7 @@ def _text(value: object) -> str:
 # ---- folders
 
 _UNITS = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB"))
-_UNLIMITED = -1  # how a file system says that a folder has no quota
+_UNLIMITED = -1  # a file system's value for no quota
 
 
 @procedure(

@@ -1,4 +1,4 @@
-"""What happened: the timeline, commits and their files, cleans, rollbacks."""
+"""Procedures on history: the timeline, commits and their files, cleans, rollbacks."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _STATS = (
 
 @dataclass(frozen=True, slots=True)
 class CommitRow:
-    """What a commit wrote, in one partition or in all (None)."""
+    """The totals of a commit, in one partition or in all (None)."""
 
     instant: Instant
     partition_path: str | None
@@ -61,7 +61,7 @@ class CommitRow:
 
     @classmethod
     def of(cls, instant: Instant, body: CommitMetadata, partition_path: str | None = None) -> CommitRow:
-        """Add up the write stats."""
+        """Sum up the write stats."""
         stats = body.stats() if partition_path is None else body.partition_to_write_stats[partition_path]
         older = [stat for stat in stats if (stat.prev_commit or "null").lower() != "null"]
         return cls(
@@ -79,13 +79,13 @@ class CommitRow:
 
     @property
     def bytes_per_row(self) -> int | None:
-        """None for a commit without rows."""
+        """The bytes per row; None for a commit without rows."""
         return ceil(self.bytes_written / self.rows_written) if self.rows_written else None
 
 
 @dataclass(frozen=True, slots=True)
 class _FileRow:
-    """What a commit wrote in one file."""
+    """The totals of a commit in one file."""
 
     instant: Instant
     stat: WriteStat
@@ -105,25 +105,25 @@ def _archived(call: ProcedureCall) -> Iterator[tuple[Instant, CommitMetadata]]:
 
 @procedure(_LIMITED, f"{_TIMES}, {_ACTION}, {_TOTALS}")
 def show_commits(call: ProcedureCall) -> Rows:
-    """The newest completed commits, with what they wrote."""
+    """The newest completed commits, with their totals."""
     return (CommitRow.of(*commit) for commit in call.commits())
 
 
 @procedure(_LIMITED, _STATS)
 def show_commits_metadata(call: ProcedureCall) -> Rows:
-    """The files of the newest commits, one row each."""
+    """The files of the newest commits, one row per file."""
     return _file_rows(call.commits())
 
 
 @procedure(_ARCHIVED, f"{_TIMES}, {_TOTALS}")
 def show_archived_commits(call: ProcedureCall) -> Rows:
-    """Archived commits, newest first; without a range all of them."""
+    """The archived commits, newest first, in a range or all."""
     return (CommitRow.of(*commit) for commit in _archived(call))
 
 
 @procedure(_ARCHIVED, _STATS)
 def show_archived_commits_metadata(call: ProcedureCall) -> Rows:
-    """The files of archived commits, one row each."""
+    """The files of archived commits, one row per file."""
     return _file_rows(_archived(call))
 
 
@@ -148,7 +148,7 @@ def show_commit_files(call: ProcedureCall) -> Rows:
     "total_records_updated long = rows_updated, total_bytes_written long = bytes_written, total_errors long = errors",
 )
 def show_commit_partitions(call: ProcedureCall) -> Rows:
-    """What one commit did in each partition."""
+    """The totals of one commit in each partition."""
     instant, body = call.commit_at(call.text("instant_time"))
     return (CommitRow.of(instant, body, path) for path in body.partition_to_write_stats)
 
@@ -159,7 +159,7 @@ def show_commit_partitions(call: ProcedureCall) -> Rows:
     "avg_record_size long = bytes_per_row",
 )
 def show_commit_write_stats(call: ProcedureCall) -> Rows:
-    """Rows and bytes of one commit."""
+    """The rows and bytes of one commit."""
     return [CommitRow.of(*call.commit_at(call.text("instant_time")))]
 
 
@@ -168,7 +168,7 @@ def show_commit_write_stats(call: ProcedureCall) -> Rows:
     "instant_time string, action string, metadata_key string, metadata_value string",
 )
 def show_commit_extra_metadata(call: ProcedureCall) -> Rows:
-    """The extra metadata of a commit, of the newest without an instant time."""
+    """The extra metadata of a commit; without an instant time of the newest."""
     time, key = call.text("instant_time"), call.text("metadata_key")
     for instant, body in [call.commit_at(time)] if time else islice(call.commits(), 1):
         for name, value in body.extra_metadata.items():
@@ -178,7 +178,7 @@ def show_commit_extra_metadata(call: ProcedureCall) -> Rows:
 
 @procedure("table string!, path string!", "compare_detail string")
 def commits_compare(call: ProcedureCall) -> Rows:
-    """By which commits a table is ahead of, or behind, the one at another path."""
+    """The commits by which a table is ahead of, or behind, the table at another path."""
     commits, other_commits = (
         table.state().timeline.commits() for table in (call.table, call.table_called(call.text("path")))
     )
@@ -196,7 +196,7 @@ def commits_compare(call: ProcedureCall) -> Rows:
     "commit_time string, total_upserted long, total_written long, write_amplification_factor string",
 )
 def stats_wa(call: ProcedureCall) -> Rows:
-    """How many rows each commit wrote for one that it changed."""
+    """Write amplification: the number of rows that each commit wrote per changed row."""
     commits = [CommitRow.of(*commit) for commit in call.commits() if commit[0].action is not ActionKind.DELTACOMMIT]
     for commit in reversed(commits):  # a delta commit appends; the compaction rewrites the rows
         yield _amplification(commit.instant.requested_time, [commit])
@@ -211,7 +211,7 @@ def _amplification(name: str, commits: Sequence[CommitRow]) -> Row:
 # ---- cleans
 
 _CLEANS = f"{_LIMITED}, showArchived boolean=false, filter string="
-CLEAN_VERSION = 2  # of the bodies of cleans: all that are read here
+CLEAN_VERSION = 2  # of all bodies of cleans that are read here
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +244,7 @@ def show_cleans(call: ProcedureCall) -> Rows:
     "is_partition_deleted boolean, time_taken_in_millis long, total_files_deleted integer",
 )
 def show_cleans_metadata(call: ProcedureCall) -> Rows:
-    """What completed cleans did in each partition."""
+    """The effects of completed cleans in each partition."""
     for clean in _cleans(call):
         instant, body = clean.instant, clean.body
         for path, result in body.partitions.items():
@@ -263,7 +263,7 @@ def show_cleans_metadata(call: ProcedureCall) -> Rows:
     "total_partitions_to_delete integer, extra_metadata string",
 )
 def show_clean_plans(call: ProcedureCall) -> Rows:
-    """The plans of cleans, pending ones among them."""
+    """The plans of cleans, including pending ones."""
     for instant in reversed(call.meta.timeline.of([ActionKind.CLEAN]).instants):
         plan = call.meta.reader.clean_plan(instant)
         if plan is not None:
@@ -283,7 +283,7 @@ def show_clean_plans(call: ProcedureCall) -> Rows:
     "total_partitions integer",
 )
 def show_rollbacks(call: ProcedureCall) -> Rows:
-    """Completed rollbacks, newest first: which instants they took back."""
+    """Completed rollbacks, newest first, with the instants that they rolled back."""
     for instant in call.completed(ActionKind.ROLLBACK):
         body = call.meta.reader.rollback_metadata(instant)
         for time in body.commits_rollback:
@@ -342,7 +342,7 @@ def _instants(call: ProcedureCall) -> list[tuple[Instant, bool]]:
 
 
 def _rollbacks_by_time(call: ProcedureCall) -> dict[str, list[str]]:
-    """Instant time → the rollbacks of it."""
+    """Instant time → the rollbacks of that instant."""
     rollbacks: dict[str, list[str]] = {}
     for instant in call.completed(ActionKind.ROLLBACK):
         for time in call.meta.reader.rollback_metadata(instant).commits_rollback:
@@ -367,16 +367,16 @@ def _undone(call: ProcedureCall, rollback: Instant) -> tuple[str, ...]:
 
 
 def _archived_times(call: ProcedureCall, instant: Instant) -> Row:
-    """When an archived instant was requested, begun and completed: by its times in the history."""
+    """The times when an archived instant was requested, started and completed, from the history."""
     zone = call.meta.config.timeline_zone
     times = (instant.requested_time, instant.requested_time, instant.completion_time)
     return tuple(None if time is None else _moment_text(parse_instant_time(time, zone)) for time in times)
 
 
 def _stored_times(call: ProcedureCall, instant: Instant) -> Row:
-    """When an instant was requested, begun and completed: by its files."""
+    """The times when an instant was requested, started and completed, from its files."""
     requested, begun, completed = (_file_time(call, instant, state) for state in State)
-    # A state without a separate file, such as a savepoint's: it was reached together with the next one.
+    # A state without a separate file, such as a savepoint's, was reached together with the next state.
     return requested or begun or completed, begun or completed, completed
 
 

@@ -1,4 +1,4 @@
-"""The metadata table: building it, deleting it, its contents, and a comparison with the stored files."""
+"""Procedures on the metadata table: building and deleting it, its contents, and a comparison with the stored files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PERCENTILES = (50, 75, 95, 99)
 
 @procedure("table string!", "result string")
 def create_metadata_table(call: ProcedureCall) -> Rows:
-    """Make the metadata table."""
+    """Create the metadata table."""
     if call.meta.config.metadata_partitions:
         raise call.error(f"{call.table.path} has a metadata table. Call init_metadata_table.")
     built = call.table.metadata.rebuild(options={**call.options, "hoodie.metadata.enable": "true"})
@@ -32,7 +32,7 @@ def create_metadata_table(call: ProcedureCall) -> Rows:
 
 @procedure("table string!, read_only boolean=false", "result string")
 def init_metadata_table(call: ProcedureCall) -> Rows:
-    """Build the metadata table anew; with read_only only look whether there is one."""
+    """Rebuild the metadata table; with read_only only check whether there is one."""
     if not call.meta.config.metadata_partitions:
         raise call.error(f"{call.table.path} has no metadata table. Call create_metadata_table.")
     if call.flag("read_only"):
@@ -43,7 +43,7 @@ def init_metadata_table(call: ProcedureCall) -> Rows:
 
 @procedure("table string!", "result string")
 def delete_metadata_table(call: ProcedureCall) -> Rows:
-    """Take the metadata table out."""
+    """Delete the metadata table."""
     call.table.metadata.drop(options=call.options)
     return [(f"Removed Metadata Table from {_folder(call)}",)]
 
@@ -70,7 +70,7 @@ def show_metadata_table_partitions(call: ProcedureCall) -> Rows:
 
 @procedure(f"{TABLE}, partition string=, limit integer=100, filter string=", "file_path string")
 def show_metadata_table_files(call: ProcedureCall) -> Rows:
-    """The files of a partition, as the metadata table lists them; without a partition those of all."""
+    """The files of a partition, or of all partitions, as the metadata table lists them."""
     path = call.text("partition")
     files = listed_files(_open(call), None if call.meta.config.partition_fields and not path else [path])
     return ((file.name,) for names in files.values() for file in names)
@@ -92,7 +92,7 @@ def show_metadata_table_stats(call: ProcedureCall) -> Rows:
     "metadata_size long",
 )
 def validate_metadata_table_files(call: ProcedureCall) -> Rows:
-    """Files that the metadata table lists wrongly; with verbose all."""
+    """The files that the metadata table lists wrongly; with verbose all files."""
     listed = listed_files(_open(call))
     view = FileSystemView.load(call.meta)
     for path in sorted({*view.partitions(), *listed}):
@@ -118,7 +118,7 @@ def _visible(view: FileSystemView, path: str) -> Iterator[tuple[str, int]]:
 
 
 def _column_stats(call: ProcedureCall) -> Iterator[tuple[str, str, str, pa.Scalar, pa.Scalar, int | None]]:
-    """Partition path, file, column, smallest and greatest value and nulls, for the files of the newest slices."""
+    """The partition path, file, column, smallest value, greatest value and nulls, for files of the newest slices."""
     table = _open(call)
     if _STATS not in table.partitions:
         raise call.error(
@@ -148,7 +148,7 @@ def _column_stats(call: ProcedureCall) -> Iterator[tuple[str, str, str, pa.Scala
 
 @procedure(_COLUMNS, "file_name string, column_name string, min_value string, max_value string, null_number long")
 def show_metadata_table_column_stats(call: ProcedureCall) -> Rows:
-    """Column statistics of the newest base files; partitions by the beginnings of their paths."""
+    """Column statistics of the newest base files; partitions are chosen by prefixes of their paths."""
     for _, name, column, least, greatest, nulls in _column_stats(call):
         yield name, column, _text(least), _text(greatest), nulls
 
@@ -164,7 +164,7 @@ def _text(value: pa.Scalar) -> str | None:
     "99% overlap integer, Total value number integer",
 )
 def show_metadata_column_stats_overlap(call: ProcedureCall) -> Rows:
-    """How many files' ranges of a column lie over each other: what data skipping can do."""
+    """The number of files whose ranges of a column overlap, which shows how well data skipping works."""
     counts = Counter(one.group.partition_path for one in FileSystemView.load(call.meta).all_slices())
     ordered = sorted(_column_stats(call), key=lambda one: (one[2], one[0]))
     rows: list[Row] = []
@@ -179,7 +179,7 @@ def show_metadata_column_stats_overlap(call: ProcedureCall) -> Rows:
 
 
 def _points(ranges: Sequence[tuple[object, object]]) -> list[tuple[object, int]]:
-    """The ends of ranges in their order, a range that begins before one that ends at the same value."""
+    """The ends of ranges in order; at the same value, starts precede ends."""
     ends: list[tuple[object, int]] = [point for low, high in ranges for point in ((low, 0), (high, 1))]
     return sorted(ends, key=lambda end: (end[0], end[1]))  # type: ignore[return-value,arg-type]
 

@@ -1,12 +1,13 @@
 """A procedure (arguments, columns of its result, the function that answers), and one call of it.
 
-A procedure is a row over a function. One line of words declares the arguments and one the columns, as in Hudi's
+A procedure is a decorated function. One line of text declares its arguments and one its columns, as in Hudi's
 `CALL help`:
 
     "table string!, limit integer=10"        `!`: required; `=`: the default, none without
     "commit_time string = instant.requested_time, total_errors long = errors"
 
-A column with `=` is the attribute of what the function returns for a row; the others are its tuples' items.
+A column with `=` names an attribute of the objects that the function returns as rows; other columns are items of
+tuples.
 
 Source: Apache Hudi 1.2.0, `CALL help(cmd => '…')`.
 """
@@ -54,7 +55,7 @@ MAX_PROCEDURE_ROWS = 1_000_000
 class ProcedureCall:
     """One call of a procedure. `values`: by the names of its arguments, without those that have no value.
 
-    `session`: None for a call from Python. Such a call names a table by its path, or passes an open one as `handle`.
+    `session`: None for a call from Python. Such a call names a table by its path, or passes an open table as `handle`.
     """
 
     procedure: str
@@ -66,15 +67,15 @@ class ProcedureCall:
     # ---- arguments
 
     def text(self, name: str) -> str:
-        """A text; "" without the argument."""
+        """An argument as text; "" without the argument."""
         return str(self.values.get(name, ""))
 
     def texts(self, name: str) -> list[str]:
-        """The texts between commas, without blanks around them; empty ones are left out."""
+        """An argument split at commas, without surrounding blanks and empty texts."""
         return [text.strip() for text in self.text(name).split(",") if text.strip()]
 
     def number(self, name: str) -> int | None:
-        """A whole number; None without the argument."""
+        """An argument as integer; None without the argument."""
         value = self.values.get(name)
         return None if value is None else int(value)
 
@@ -82,7 +83,7 @@ class ProcedureCall:
         return bool(self.values.get(name, False))
 
     def limited(self, rows: Rows) -> Iterator[object]:
-        """The first `limit` rows; all with a limit below zero, none with one of zero."""
+        """The first `limit` rows; all if the limit is below zero, none if it is zero."""
         limit = self.number("limit")
         return islice(rows, None if limit is None or limit < 0 else limit)
 
@@ -98,17 +99,17 @@ class ProcedureCall:
         return options
 
     def options_of(self, keys: Mapping[str, str]) -> dict[str, str]:
-        """`options`, and by their keys the arguments that have a value. `keys`: argument → key."""
+        """`options`, and the arguments that have a value, by their keys. `keys`: argument → key."""
         return {**self.options, **{key: str(self.values[name]) for name, key in keys.items() if name in self.values}}
 
     def properties_at(self, path: str) -> dict[str, str]:
-        """The properties in a file at any store."""
+        """The properties in a file in any store."""
         folder, _, name = path.rpartition("/")
         data = open_storage(folder or ".", self.storage_options).read(name, PROPERTIES_BYTES_MAX)
         return parse_properties(data, path)
 
     def error(self, text: str) -> ConfigError:
-        """The error of a wrong argument."""
+        """The error for a wrong argument."""
         return ConfigError(f"{self.procedure}: {text}")
 
     # ---- the table
@@ -120,7 +121,7 @@ class ProcedureCall:
 
     @lazy_property
     def table(self) -> HudiTable:
-        """The table that `table` or `path` names. Raises ConfigError without either argument, TableNotFound."""
+        """The table that `table` or `path` names. Raises ConfigError if both are missing, TableNotFound."""
         if self.handle is not None:
             return self.handle
         if not self.table_name:
@@ -128,7 +129,7 @@ class ProcedureCall:
         return self.table_called(self.table_name)
 
     def table_called(self, text: str) -> HudiTable:
-        """The table of a name, or at a path. Raises TableNotFound."""
+        """The table with a name, or at a path. Raises TableNotFound."""
         name = table_name_of(text)
         if self.session is None:
             return HudiTable.open(name.path or text, storage_options=self.storage_options)
@@ -139,7 +140,7 @@ class ProcedureCall:
 
     @lazy_property
     def meta(self) -> MetaClient:
-        """The table's state at the first look."""
+        """The table's state at the first access."""
         return self.table.state()
 
     @property
@@ -172,7 +173,7 @@ _NAME_PART = re.compile("`((?:[^`]|``)*)`|([^.`]+)")
 
 
 def table_name_of(text: str) -> TableName:
-    """A table's name in a text: with dots and backticks, or a path."""
+    """Read a table's name from a text: with dots and backticks, or a path."""
     if ("/" in text or ":" in text) and "`" not in text:
         return TableName(("hudi", text))
     return TableName(tuple(quoted.replace("``", "`") or plain for quoted, plain in _NAME_PART.findall(text)))
@@ -198,14 +199,14 @@ class Argument:
 
     @classmethod
     def of(cls, text: str) -> Argument:
-        """An argument from its words, `limit integer=10`."""
+        """Read an argument's declaration, `limit integer=10`."""
         words, assigned, default = text.partition("=")
         name, kind = words.split()
         argument = cls(name, kind.rstrip("!"), kind.endswith("!"), None)
         return cls(name, kind, False, argument.value(default, name)) if assigned else argument
 
     def value(self, constant: Constant, procedure: str) -> str | int | bool | None:
-        """A constant as a value of this argument. Raises ConfigError for one of another type."""
+        """Convert a constant to a value of this argument. Raises ConfigError for a constant of another type."""
         if constant is None or (isinstance(constant, bool) and self.kind == "boolean"):
             return constant
         text = str(constant)
@@ -232,8 +233,8 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Procedure:
-    """A procedure of `CALL`. `about`: one line for the docs. `attributes`: those of the function's rows that are the
-    columns; () for tuples. `is_limited`: the argument `limit` cuts the rows.
+    """A procedure of `CALL`. `about`: one line for the docs. `attributes`: the attributes of the function's rows that
+    make the columns; () for tuples. `is_limited`: the argument `limit` limits the rows.
     """
 
     name: str
@@ -245,7 +246,7 @@ class Procedure:
     is_limited: bool = True
 
     def rows(self, call: ProcedureCall) -> pa.Table:
-        """The answer to a call. Raises ConfigError for more than MAX_PROCEDURE_ROWS rows."""
+        """Answer a call. Raises ConfigError for more than MAX_PROCEDURE_ROWS rows."""
         rows = call.limited(self.answer(call)) if self.is_limited else self.answer(call)
         answer = list(
             islice(map(attrgetter(*self.attributes), rows) if self.attributes else rows, MAX_PROCEDURE_ROWS + 1)
@@ -257,9 +258,9 @@ class Procedure:
         return pa.table(arrays, schema=self.columns)
 
     def values(self, positional: Sequence[Constant], by_name: Mapping[str, Constant]) -> dict[str, str | int | bool]:
-        """The values of a call, with defaults. An argument without a value and a default is absent.
+        """The values of a call, with defaults. An argument with neither value nor default is absent.
 
-        Raises: ConfigError for an unknown, missing or doubled argument, and for a value of a wrong type.
+        Raises: ConfigError for an unknown, missing or duplicate argument, and for a value of the wrong type.
         """
         takes = f"It takes ({', '.join(map(str, self.arguments))})."
         if len(positional) > len(self.arguments):
@@ -284,7 +285,7 @@ class Procedure:
 
 
 def procedure(arguments: str, columns: str, *, is_limited: bool = True) -> Callable[[Answer], Procedure]:
-    """Makes a procedure of the function that answers its calls, and is named and described as it."""
+    """Make a procedure from the function that answers its calls; it gets the function's name and docstring."""
     argument_list = tuple(Argument.of(words) for words in arguments.split(", ")) if arguments else ()
     words, _, paths = zip(*(column.partition(" = ") for column in columns.split(", ")), strict=True)
     schema = pa.schema([_column(*text.rsplit(" ", 1)) for text in words])

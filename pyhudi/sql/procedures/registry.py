@@ -1,5 +1,5 @@
-"""All procedures by name, the two ways to call one (`CALL` and Python's `call`), and Hudi's procedures that have no
-counterpart here, with the reason.
+"""All procedures by name, the two ways to call one (`CALL` and Python's `call`), and Hudi's procedures without a
+counterpart here, with the reasons.
 
 """
 
@@ -26,19 +26,19 @@ from pyhudi.table import HudiTable
 __all__ = ["PROCEDURES", "REFUSED", "CallProcedure", "call", "parse", "procedure_called"]
 
 
-# Name → why there is none, and what to do.
+# Name → why there is no such procedure, and what to do instead.
 REFUSED: Mapping[str, str] = {
     "sync_validate": "it counts rows by HiveServer2, which nothing here speaks to. `hive_sync` with "
     "sync_incremental => 'false' compares what is registered with what the table has",
     "hdfs_parquet_import": "run_bootstrap makes a table of a folder of Parquet files; its rows may stay there",
-    "partition_bucket_index_manager": "all partitions of a table have the same number of buckets here. Write the table "
-    "anew with another hoodie.bucket.index.num.buckets",
+    "partition_bucket_index_manager": "all partitions of a table have the same number of buckets here. Rewrite the "
+    "table with another hoodie.bucket.index.num.buckets",
 }
 
 
 @procedure("cmd string", "result string")
 def help(call: ProcedureCall) -> Rows:
-    """The procedures, or arguments and columns of one."""
+    """The procedures, or the arguments and columns of one."""
     name = call.text("cmd").lower()
     if name:
         return [(_description(procedure_called(name)),)]
@@ -76,7 +76,7 @@ PROCEDURES: Mapping[str, Procedure] = {
 
 
 def procedure_called(name: str) -> Procedure:
-    """The procedure of a name. Raises ConfigError for an unknown name, and for a procedure without a counterpart."""
+    """The procedure with a name. Raises ConfigError for an unknown name, and for a procedure without counterpart."""
     procedure = PROCEDURES.get(name.lower())
     if procedure is not None:
         return procedure
@@ -88,7 +88,7 @@ def procedure_called(name: str) -> Procedure:
     raise ConfigError(f"Unknown procedure {name!r:.100}.{hint} CALL help() lists all.")
 
 
-_SYSTEM = (("system",), ("spark_catalog", "system"))  # what may come before a procedure's name
+_SYSTEM = (("system",), ("spark_catalog", "system"))  # the qualifiers that a procedure's name may have
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class CallProcedure:
     by_name: Mapping[str, Constant] = field(default_factory=dict)
 
     def run(self, session: SqlSession) -> SqlFrame:
-        """Call it; its rows are the statement's."""
+        """Call the procedure; its rows are the statement's result."""
         values = self.procedure.values(self.positional, self.by_name)
         rows = self.procedure.rows(ProcedureCall(self.procedure.name, values, session))
         condition = str(values.get("filter", "")).strip()
@@ -109,14 +109,14 @@ class CallProcedure:
         try:
             return session.frame_from(_filtered(rows, condition))
         except ConfigError:
-            # The engine knows more than PyHudi's filters, functions for example.
+            # The engine supports more than PyHudi's filters, for example functions.
             with session.view_of(session.frame_from(rows)) as view:
                 return session.query(f"SELECT * FROM {view} WHERE {condition}")
 
 
 def parse(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> CallProcedure | None:
-    """The call; None for a procedure of another catalog. Raises ConfigError for an unknown one, and for an argument
-    that is not a constant.
+    """Parse a CALL; None for a procedure of another catalog. Raises ConfigError for an unknown procedure, and for an
+    argument that is not a constant.
     """
     reader = Reader(text, tokens)
     reader.expect("CALL")
@@ -152,7 +152,7 @@ def call(
     """Call one of Hudi's procedures from Python; docs/procedures.md lists them.
 
     Args:
-        procedure: its name, `show_commits`.
+        procedure: the name, such as `show_commits`.
         table: the table, or its path.
         storage_options: Hadoop's keys for remote stores.
         arguments: by name, as in SQL.

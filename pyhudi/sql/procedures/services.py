@@ -1,4 +1,4 @@
-"""Table services: compaction, clustering, cleaning, time to live, archiving; markers, and the audit of the lock."""
+"""Procedures of table services: compaction, clustering, cleaning, time to live, archiving; markers, the lock audit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LAYOUTS = {"linear": "LINEAR", "z-order": "ZORDER", "zorder": "ZORDER", "hilber
 
 @procedure(f"{TABLE}, limit integer=20", _COMPACTION)
 def show_compaction(call: ProcedureCall) -> Rows:
-    """Compactions of the active timeline, newest first."""
+    """The compactions on the active timeline, newest first."""
     if not call.meta.config.is_merge_on_read:
         raise UnsupportedTable(f"{call.procedure}: {call.table.path} is copy-on-write, which has no compactions.")
     return _compactions(call)
@@ -40,7 +40,7 @@ def run_compaction(call: ProcedureCall) -> Rows:
     operation = "scheduleandexecute" if operation == "run" else operation
     instants = call.text("instants") or str(call.number("timestamp") or "")
     if call.text("instants") == "" and instants:
-        operation = "execute"  # a timestamp alone says so, whatever the operation is
+        operation = "execute"  # a timestamp implies it for any operation
     return _compactions(call, _run(call, operation, instants, ActionKind.COMPACTION))
 
 
@@ -54,7 +54,7 @@ def _compactions(call: ProcedureCall, times: Sequence[str] | None = None) -> Ite
 
 
 def _is_compaction(instant: Instant, call: ProcedureCall) -> bool:
-    """A commit may also be a write from before the table became merge-on-read."""
+    """True for a compaction. A commit may also be a write from before the table became merge-on-read."""
     if instant.action is not ActionKind.COMMIT:
         return instant.action is ActionKind.COMPACTION
     return instant.is_completed and is_service(instant, call.meta.commits.metadata(instant))
@@ -65,7 +65,7 @@ def _is_compaction(instant: Instant, call: ProcedureCall) -> bool:
 
 @procedure(f"{TABLE}, limit integer=20, show_involved_partition boolean=false", _CLUSTERING)
 def show_clustering(call: ProcedureCall) -> Rows:
-    """Clusterings of the active timeline, newest first."""
+    """The clusterings on the active timeline, newest first."""
     return _clusterings(call)
 
 
@@ -76,7 +76,7 @@ def show_clustering(call: ProcedureCall) -> Rows:
     _CLUSTERING,
 )
 def run_clustering(call: ProcedureCall) -> Rows:
-    """Schedule or execute clusterings: `op` as for run_compaction, scheduleandexecute when it is left out."""
+    """Schedule or execute clusterings: `op` as for run_compaction, by default scheduleandexecute."""
     options: dict[str, object] = {}
     selected = _selected(call)
     if selected is not None:
@@ -114,7 +114,7 @@ def _clusterings(call: ProcedureCall, times: Sequence[str] | None = None) -> Ite
 
 
 def _selected(call: ProcedureCall) -> list[str] | None:
-    """The partitions that a clustering is for; None for all."""
+    """The partitions to cluster; None for all."""
     predicate = call.text("predicate")
     if predicate:
         config = call.meta.config
@@ -129,7 +129,7 @@ def _selected(call: ProcedureCall) -> list[str] | None:
 def _run(
     call: ProcedureCall, operation: str, instants: str, action: ActionKind, options: dict[str, object] | None = None
 ) -> list[str]:
-    """Schedule and execute plans of a service, by the operation; returns their instant times."""
+    """Schedule and execute plans of a service, as the operation says; return their instant times."""
     if operation not in _OPERATIONS:
         raise call.error(f"op is one of run, {', '.join(_OPERATIONS)}; found {operation!r:.100}.")
     service = call.table.compact if action is ActionKind.COMPACTION else call.table.cluster
@@ -178,7 +178,7 @@ def _pending_among(call: ProcedureCall, instants: str, pending: Sequence[str]) -
     "earliest_commit_to_retain string, bootstrap_part_metadata string, version integer",
 )
 def run_clean(call: ProcedureCall) -> Rows:
-    """Delete files that no allowed query needs; with schedule_in_line => false only plans that wait."""
+    """Delete files that no allowed query needs; schedule_in_line => false: only execute pending plans."""
     options = call.options_of(
         {
             "clean_policy": "hoodie.clean.policy",
@@ -189,10 +189,10 @@ def run_clean(call: ProcedureCall) -> Rows:
             "trigger_max_commits": "hoodie.clean.trigger.max.commits",
         }
     )
-    waiting: list[str | None] = [i.requested_time for i in call.meta.timeline.pending().of([ActionKind.CLEAN])]
+    pending: list[str | None] = [i.requested_time for i in call.meta.timeline.pending().of([ActionKind.CLEAN])]
     results = [
         call.table.clean(instant_time=time, options=options)
-        for time in ([None] if call.flag("schedule_in_line") else waiting)
+        for time in ([None] if call.flag("schedule_in_line") else pending)
     ]
     times = [time for result in results for time in result.instant_times]
     meta = call.table.state()
@@ -231,7 +231,7 @@ def archive_commits(call: ProcedureCall) -> Rows:
 
 @procedure("table string!, instant_time string!", "delete_marker_result boolean")
 def delete_marker(call: ProcedureCall) -> Rows:
-    """Delete the markers of writes that are done; several instant times with commas."""
+    """Delete the markers of finished writes; several instant times are separated by commas."""
     for time in (text.strip() for text in call.text("instant_time").split(",")):
         if not re.fullmatch(r"\d{14,20}", time):
             raise call.error(f"{time!r:.100} is no instant time.")
@@ -269,7 +269,7 @@ def show_audit_lock_status(call: ProcedureCall) -> Rows:
     "table string!, validation_result string!, transactions_validated integer!, issues_found integer!, details string!",
 )
 def validate_audit_lock(call: ProcedureCall) -> Rows:
-    """Look into the audit for two holders of the lock at once, and for holders that died."""
+    """Check the audit for simultaneous holders of the lock, and for holders that died."""
     validation = call.table.maintenance.lock_audit.validate()
     outcome = "FAILED" if validation.has_errors else "WARNING" if validation.issues else "PASSED"
     details = ", ".join(map(str, validation.issues)) or str(validation)
@@ -281,7 +281,7 @@ def validate_audit_lock(call: ProcedureCall) -> Rows:
     "table string!, files_cleaned integer!, dry_run boolean!, age_days integer!, message string!",
 )
 def cleanup_audit_lock(call: ProcedureCall) -> Rows:
-    """Delete files of the audit that are older than so many days."""
+    """Delete audit files that are older than a number of days."""
     days, dry_run = call.number("age_days") or 0, call.flag("dry_run")
     cleaned = call.table.maintenance.lock_audit.cleanup(days, dry_run=dry_run)
     return [(call.table_name, len(cleaned.files), dry_run, days, str(cleaned))]
