@@ -68,7 +68,7 @@ def replacing(storage: Storage, options: WriteOptions, clock: Clock) -> Iterator
     name = f"{REPLACEMENT_PREFIX}{clock.new_uuid()}"
     staged = StagedTable(storage, child(TEMPORARY_FOLDER, name))
     heartbeat = Heartbeat(storage, name, clock, options.heartbeat_interval_ms)
-    with heartbeat.begun(True):
+    with heartbeat.beating(True):
         try:
             yield staged
             with uninterrupted():

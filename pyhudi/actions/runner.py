@@ -37,7 +37,7 @@ from pyhudi.formats.timeline.instant_files import encode_commit
 from pyhudi.interrupts import uninterrupted
 from pyhudi.listeners import notify_afterwards
 from pyhudi.listeners.locks import check_conflicts
-from pyhudi.locks import give_back
+from pyhudi.locks import release_if_held
 from pyhudi.metadata.staged_index import delete_staged_index
 from pyhudi.model.commit import CommitMetadata, OperationType, WriteStatus
 from pyhudi.model.instant import ActionKind, Instant, State
@@ -202,7 +202,7 @@ def _request_now(
     time = schedule.time or draw_time(now)
     heartbeat = now.heartbeat(time)
     begun.context, begun.heartbeat = now, heartbeat
-    with heartbeat.begun(context.options.failed_writes_policy == "LAZY"):  # with EAGER it is not used
+    with heartbeat.beating(context.options.failed_writes_policy == "LAZY"):  # with EAGER it is not used
         begun.instant = instant = Instant(time, action.kind, State.REQUESTED)
         try:
             request_at(time, action.kind, now.meta, schedule.body)
@@ -285,7 +285,7 @@ class _Begun:
         When undoing fails (no connection to the store, no lock) the instant stays pending; the next writer undoes it.
         """
         with uninterrupted():
-            give_back(self.context.lock)
+            release_if_held(self.context.lock)
             try:
                 try:
                     if self.instant is not None:

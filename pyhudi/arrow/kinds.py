@@ -1,4 +1,4 @@
-"""Kinds of Arrow types, whatever their physical form (plain, large, view, fixed size).
+"""Kinds of Arrow types, in any physical form (plain, large, view, fixed size).
 
 Source: Arrow columnar format.
 """

@@ -1,4 +1,4 @@
-"""Rows of two origins in one table. Columns keep the dictionaries of the first table, the larger one."""
+"""Combine the rows of two tables. Columns keep the dictionaries of the first, larger table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def concat_rows(first: pa.Table, second: pa.Table) -> pa.Table:
 
 
 def in_their_places(rows: pa.Table, places: npt.NDArray[np.int64], others: pa.Table) -> pa.Table:
-    """`rows` with the rows of `others` at these places; columns have the types of `rows`."""
+    """Return `rows` with the rows of `others` at these places; columns have the types of `rows`."""
     at = np.arange(len(rows))
     at[places] = len(rows) + np.arange(len(others))
     return concat_rows(rows, others).combine_chunks().take(pa.array(at))

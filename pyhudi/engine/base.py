@@ -29,18 +29,18 @@ __all__ = [
     "is_quick",
 ]
 
-# A frame of the current engine, whichever it is: it can only be passed back to the same engine.
+# A frame of some engine: it can only be passed back to the same engine.
 Frame = NewType("Frame", object)
 FrameT = TypeVar("FrameT")
 TaskT = TypeVar("TaskT")
 
 
-_JAVA_INTS = (1 << 31) - 1  # Hudi reads the numbers of a token as such
+_JAVA_INTS = (1 << 31) - 1  # Hudi reads the numbers of a token as Java ints
 
 
 @dataclass(frozen=True, slots=True)
 class TaskContext:
-    """The attempt and the task."""
+    """The task and its attempt."""
 
     partition_id: int
     stage_id: int
@@ -51,10 +51,10 @@ class TaskContext:
         return f"{self.partition_id}-{self.stage_id}-{self.attempt_id}"
 
     def write_token_of(self, instant_time: str) -> str:
-        """A write token that no write of the table at the same time has: the instant's number stands for the stage.
+        """Return a write token that no concurrent write of the table has: the instant's number replaces the stage.
 
-        Processes count their tasks alike, and below version 8 the rest of a log file's name says nothing about its
-        write: two writers would make the same file. The numbers of two instants are equal only with days between them.
+        All processes number their tasks alike, and below version 8 the rest of a log file's name says nothing about
+        its write: two writers would create the same file. The numbers of two instants are equal only days apart.
         """
         return f"{self.partition_id}-{int(instant_time) % _JAVA_INTS}-{self.attempt_id}"
 
@@ -165,15 +165,15 @@ Engine: TypeAlias = EngineOf[Frame]
 
 
 def is_quick(work: object) -> bool:
-    """Does the work say that its tasks are too small for threads?"""
+    """True if the work declares its tasks too small for threads."""
     return bool(getattr(work, "is_quick", False))
 
 
 def as_engine(engine: EngineOf[FrameT]) -> Engine:
-    """An engine with the type for actions, which don't know which one it is."""
+    """Return an engine under the type for actions, which don't know which engine it is."""
     return cast("Engine", engine)
 
 
 def frame_and_engine(frame: FrameT, engine: EngineOf[FrameT]) -> tuple[Frame, Engine]:
-    """A frame and its engine, with the types for actions."""
+    """Return a frame and its engine, under the types for actions."""
     return Frame(frame), as_engine(engine)

@@ -42,7 +42,7 @@ __all__ = ["LocalEngine", "in_this_process"]
 
 Result = TypeVar("Result")
 
-_QUICK_BYTES = 4 << 20  # rows of quick work: more take long enough for threads
+_QUICK_BYTES = 4 << 20  # rows of quick work: larger ones take long enough for threads
 SORT_BYTES = 512 << 20  # rows of a stream that are sorted in memory, which takes twice as much
 
 
@@ -67,7 +67,7 @@ class _Once(Generic[Result]):
 class LocalEngine:
     """The verbs of `Engine` on Arrow and threads. `threads`: tasks at once; None takes one per core."""
 
-    shares_memory = True  # tasks share the planner's memory: passing them a large value costs nothing
+    shares_memory = True  # tasks share the planner's memory: passing a large value to them costs nothing
 
     def __init__(self, threads: int | None = None) -> None:
         self._threads = threads or pa.cpu_count()
@@ -285,7 +285,7 @@ class LocalEngine:
 
 
 def in_this_process(rows: LocalRows) -> tuple[Frame, Engine]:
-    """Arrow rows as a frame, and this process's engine, with the types for actions."""
+    """Return Arrow rows as a frame, and this process's engine, under the types for actions."""
     return frame_and_engine(rows, LocalEngine())
 
 
@@ -301,7 +301,7 @@ def _per_part(
 def _sorted_by_slot(
     table: pa.Table, slot: str, slots: int, sort: Sequence[str]
 ) -> tuple[pa.Table, pa.Array, npt.NDArray[np.int64]]:
-    """The table, its row order by slot (stable) and `sort`, and where each slot's rows start in that order."""
+    """Return the table, its row order by slot (stable) and `sort`, and where each slot's rows start in that order."""
     table = table.combine_chunks()  # taking rows of a chunked column combines the chunks each time
     keys = [slot, *sort]
     order = pc.sort_indices(table.select(keys), sort_keys=[(name, "ascending") for name in keys])
@@ -313,7 +313,7 @@ def _sorted_by_slot(
 
 
 def _cuts(table: pa.Table, order: pa.Array, parts: int, together: Sequence[str]) -> list[int]:
-    """Where to cut the ordered rows into about equal parts without parting equal values of `together`."""
+    """Return where to cut the ordered rows into about equal parts without separating equal values of `together`."""
     cuts = [len(order) * part // parts for part in range(1, parts)]
     if together and cuts:
         starts = np.zeros(len(order), np.bool_)

@@ -1,7 +1,7 @@
 """Frames of the LocalEngine: a schema and a tuple of *parts*.
 
 Each part is a callable that opens a stream of batches, and one part is one task. Rows come from tables in memory, from
-streams, which can be read once, and from sources that open them anew.
+streams, which can be read once, and from sources that can reopen them.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class ArrowStream(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ReopenedRows:
-    """Rows of a source that gives them as often as it is asked: a query, a dataset, a function.
+    """Rows of a source that can be read repeatedly: a query, a dataset, a function.
 
-    `open`: a new stream of the rows.
+    `open`: returns a new stream of the rows.
     """
 
     schema: pa.Schema
@@ -48,8 +48,8 @@ def _no() -> bool:
 
 @dataclass(frozen=True)
 class LocalFrame:
-    """A schema, and one stream of batches per task. `is_quick`: are the parts too small for threads? Asked before they
-    run.
+    """A schema, and one stream of batches per task. `is_quick`: returns True if the parts are too small for threads;
+    called before they run.
     """
 
     schema: pa.Schema
@@ -106,7 +106,7 @@ class _TablePart:
 
 
 class _ReaderPart:
-    """A stream: a second read comes from memory if it was small, else it is an error, not an empty table."""
+    """A stream. A second read uses memory if the stream was small; otherwise it is an error, not an empty table."""
 
     def __init__(self, reader: pa.RecordBatchReader, kept_bytes: int = 0) -> None:
         self._reader: pa.RecordBatchReader | None = reader

@@ -13,7 +13,7 @@ __all__ = ["matching", "row_pairs"]
 
 
 def matching(batches: Iterable[pa.RecordBatch], key_values: Mapping[str, pa.Array]) -> Iterator[pa.RecordBatch]:
-    """Rows whose key columns each hold a value of the other side: a superset of the matches, in far less memory.
+    """Return rows whose key columns each hold a value of the other side: a superset of the matches, in less memory.
 
     `key_values`: by key column the values of the other side.
     """
@@ -27,16 +27,16 @@ def matching(batches: Iterable[pa.RecordBatch], key_values: Mapping[str, pa.Arra
 
 def _chunks_of(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
     """Batches combined into tables of at least `rows` rows: `is_in` builds its hash set once per call."""
-    waiting: list[pa.RecordBatch] = []
+    pending: list[pa.RecordBatch] = []
     count = 0
     for batch in batches:
-        waiting.append(batch)
+        pending.append(batch)
         count += batch.num_rows
         if count >= rows:
-            yield pa.Table.from_batches(waiting)
-            waiting, count = [], 0
-    if waiting:
-        yield pa.Table.from_batches(waiting)
+            yield pa.Table.from_batches(pending)
+            pending, count = [], 0
+    if pending:
+        yield pa.Table.from_batches(pending)
 
 
 def row_pairs(left: pa.Table, right: pa.Table, keys: list[str], how: Literal["inner", "left"]) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Rows of a stream in order, within bounded memory, by ranges of their keys.
+"""Sort the rows of a stream in bounded memory, by ranges of their keys.
 
 fits in memory    rows → one table, which the caller sorts
 does not          rows → a file in a temporary folder, with a sample of their keys → split points
@@ -26,7 +26,7 @@ from pyhudi.storage.base import as_temporary_error
 
 __all__ = ["SortedRanges"]
 
-_SAMPLE_STEP = 256  # one row of so many is sampled; in a longer stream one of twice as many, and so on
+_SAMPLE_STEP = 256  # one of this many rows is sampled; the longer the stream, the step doubles
 _SAMPLED_ROWS = 1 << 16
 _RANGES_MAX = 256  # each is an open file while rows are distributed
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
@@ -38,8 +38,8 @@ Flags = npt.NDArray[np.bool_]
 class SortedRanges:
     """`take_in` reads the rows, once. `keys`: columns to sort by; none: rows keep their order.
 
-    Args:    together: rows that are equal in so many first keys are in one share. memory_bytes: rows beyond it go to
-                 files. range_bytes: approximate size of a range.
+    Args:    together: rows with equal values in this number of first keys are in one share. memory_bytes: rows beyond
+                 it are written to files. range_bytes: approximate size of a range.
     """
 
     def __init__(
@@ -51,21 +51,21 @@ class SortedRanges:
         self._memory_bytes, self._range_bytes = memory_bytes, range_bytes
 
     def take_in(self, batches: Iterable[pa.RecordBatch]) -> pa.Table | None:
-        """All rows as one table when they fit in memory, unsorted; else None, and `ranges` has them."""
-        waiting: list[pa.RecordBatch] = []
-        waiting_bytes, stream = 0, iter(batches)
+        """Return all rows, unsorted, as one table if they fit in memory; else None, and `ranges` has them."""
+        pending: list[pa.RecordBatch] = []
+        pending_bytes, stream = 0, iter(batches)
         for batch in stream:
-            waiting.append(batch)
-            waiting_bytes += batch.nbytes
-            if waiting_bytes > self._memory_bytes:
+            pending.append(batch)
+            pending_bytes += batch.nbytes
+            if pending_bytes > self._memory_bytes:
                 break
         else:
-            return pa.Table.from_batches(waiting, self._schema)
+            return pa.Table.from_batches(pending, self._schema)
         with as_temporary_error("the temporary folder"):
             folder = Path(tempfile.mkdtemp(prefix="pyhudi-sort-"))
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         everything = _Range(folder / "rows", self._schema)
-        sample = _sampled(everything, self._keys, chain(_emptied(waiting), stream))
+        sample = _sampled(everything, self._keys, chain(_emptied(pending), stream))
         everything.close()
         self.ranges = (everything,)
         if self._keys:
@@ -73,7 +73,7 @@ class SortedRanges:
         return None
 
     def share(self, number: int, shares: int, batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """One of several runs of the ordered rows, of about equal size. May be read again."""
+        """Read one of `shares` runs of the ordered rows, of about equal size. It can be read repeatedly."""
         positions = [len(self.ranges) * at // shares for at in (number, number + 1)]
         first, end = self._cuts[np.searchsorted(self._cuts, positions)]
         for sorted_range in self.ranges[first:end]:
@@ -169,7 +169,7 @@ def _each(step: int, rows: pa.RecordBatch | pa.Table) -> pa.Array:
 
 
 def _emptied(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The batches of a list, removing each from it."""
+    """Yield the batches of a list, removing each from it."""
     while batches:
         yield batches.pop(0)
 
@@ -180,7 +180,7 @@ def _order(keys: pa.Table) -> pa.Array:
 
 
 def _splits(sample: pa.Table, ranges: int) -> pa.Table:
-    """Keys at which ranges begin, in order, each once.
+    """Return the keys at which ranges begin, in order, without duplicates.
 
     A key that fills whole ranges is followed by a split at the next key, so that it has a separate range.
     """
@@ -194,7 +194,7 @@ def _splits(sample: pa.Table, ranges: int) -> pa.Table:
 
 
 def _first_of_each(ordered: pa.Table) -> Numbers:
-    """The first row of each key in ordered rows."""
+    """Return the first row of each key in ordered rows."""
     changes = np.zeros(len(ordered), np.bool_)
     changes[:1] = True
     for column in ordered.columns:
@@ -205,9 +205,9 @@ def _first_of_each(ordered: pa.Table) -> Numbers:
 
 
 def _range_numbers(splits: pa.Table, keys: pa.RecordBatch, together: int, parted: Flags) -> Numbers:
-    """The range of each row: how many splits come before it when both are sorted together.
+    """Return the range of each row: the number of splits before it when both are sorted together.
 
-    `parted`: set for splits that have a row before them whose first `together` keys are the split's.
+    `parted` is set for splits that follow a row with the same first `together` keys.
     """
     both = pa.concat_tables([splits, pa.Table.from_batches([keys])]).combine_chunks()
     order = np.asarray(_order(both).to_numpy(), np.int64)

@@ -76,7 +76,7 @@ class BloomFilter:
         self.keys_per_row = num_entries
         self.max_entries = max_entries
         self._rows: list[Bits] = [np.zeros((bits + 7) // 8, np.uint8)]
-        self._keys_in_last_row = 0  # goes on counting when the filter is full, as Hudi's does
+        self._keys_in_last_row = 0  # keeps counting when the filter is full, as Hudi's does
         self._dealt = -1  # keys distributed over the rows since the filter became full; -1: not full yet
 
     @classmethod
@@ -247,7 +247,7 @@ def _rows_of_bits(data: bytes, at: int, rows: int, hashes: int, bits: int) -> li
 
 
 def _header(data: bytes, at: int, layout: struct.Struct) -> tuple[int, int, tuple[int, ...]]:
-    """Hashes, bits and further numbers of a header; refuses values that Hudi never writes."""
+    """Return hashes, bits and further numbers of a header. Refuses values that Hudi never writes."""
     if len(data) < at + layout.size:
         raise CorruptFile(f"Bloom filter of {len(data)} bytes: expected a header of {layout.size} bytes at byte {at}.")
     version, hashes, hash_type, bits, *rest = layout.unpack_from(data, at)

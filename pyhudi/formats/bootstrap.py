@@ -186,7 +186,7 @@ def _number(value: object) -> int:
 
 
 def _plain(uri: str) -> str:
-    """The path of a URI: `file:/a`, `file:///a` and `/a` are one, and so are `s3://b/a` and `s3a://b/a`."""
+    """Return the path of a URI: `file:/a`, `file:///a` and `/a` are equal, and so are `s3://b/a` and `s3a://b/a`."""
     scheme, colon, rest = uri.partition(":")
     if not colon or "/" in scheme:
         return uri

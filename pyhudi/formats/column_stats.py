@@ -57,12 +57,12 @@ class ColumnRange:
 
     @property
     def is_known(self) -> bool:
-        """Do the bounds include all values? True without values."""
+        """True if the bounds include all values, or there are no values."""
         return self.least is not None or self.nulls == self.values
 
 
 def joined(one: ColumnRange, other: ColumnRange) -> ColumnRange:
-    """The range of both parts together."""
+    """Return the range of both parts together."""
     least: Plain | None = None
     greatest: Plain | None = None
     kind = _common_type(one.data_type, other.data_type)
@@ -86,7 +86,7 @@ def joined(one: ColumnRange, other: ColumnRange) -> ColumnRange:
 
 
 def _common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
-    """The type that holds values of both; None when their bounds can't be compared."""
+    """Return the type that holds values of both; None if their bounds can't be compared."""
     if one == other:
         return one
     for is_kind in (pa.types.is_signed_integer, pa.types.is_floating):
@@ -96,7 +96,7 @@ def _common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
 
 
 def has_order(data_type: pa.DataType) -> bool:
-    """Can values of this type have bounds? Types of foreign files (unsigned numbers, durations) have none.
+    """True if values of this type can have bounds. Types of foreign files (unsigned numbers, durations) have none.
 
     Text and bytes are ordered by their bytes.
     """
@@ -140,7 +140,7 @@ def values_of(rows: pa.Table, name: str) -> pa.ChunkedArray:
 
 
 def range_of_values(name: str, values: pa.ChunkedArray) -> ColumnRange:
-    """The range of all these values."""
+    """Return the range of all these values."""
     return _range_of(_Column.of(name, values.type), values)
 
 

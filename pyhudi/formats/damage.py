@@ -50,7 +50,7 @@ FOREIGN_ERRORS = (
     struct.error,
     zlib.error,
 )
-_SAID_CHARS = 500  # of the original message: it may quote the file
+_QUOTED_CHARS = 500  # of the original message: it may quote the file
 
 
 @contextmanager
@@ -74,29 +74,29 @@ def as_corrupt(where: str, what: str) -> Iterator[None]:
     try:
         yield
     except FOREIGN_ERRORS as error:
-        text = str(error)[:_SAID_CHARS]
+        text = str(error)[:_QUOTED_CHARS]
         raise CorruptFile(f"{where}: {what} can't be read ({type(error).__name__}: {text}).") from error
 
 
 @contextmanager
 def located(where: str) -> Iterator[None]:
-    """Add the place, the file and the position in it, to errors about bytes in the block."""
+    """Add file and position to the errors about bytes that the block raises."""
     try:
         yield
     except (CorruptFile, UnsupportedTable) as error:
         raise type(error)(f"{where}: {error}") from error
 
 
-# Twice `hoodie.logfile.data.block.max.size`: a block of usual size is read whatever it holds.
+# Twice `hoodie.logfile.data.block.max.size`: a block of usual size is always read.
 FREE_BYTES = 512 << 20
-# Of larger parts: the maximum of deflate, which rows with distinct keys never come near.
+# For larger parts: the maximum of deflate, far above that of rows with distinct keys.
 MAX_RATIO = 1032
 
 
 def check_inflated(
     inflated_bytes: int, stored_bytes: int, where: str, *, free_bytes: int = FREE_BYTES, ratio: int = MAX_RATIO
 ) -> None:
-    """Check that so many stored bytes may inflate to this size. Raises CorruptFile.
+    """Check that the stored bytes may inflate to this size. Raises CorruptFile.
 
     Args: free_bytes: sizes up to here are always allowed.
     """
@@ -132,7 +132,7 @@ def check_text_column(name: str, column: pa.Array | pa.ChunkedArray, first_row: 
 
 
 def text_checked(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """The same stream; it raises the error of `check_text` at a wrong text."""
+    """Return the same stream, which raises the error of `check_text` at invalid text."""
     if not any(_holds_text(field.type) for field in reader.schema):
         return reader
     return pa.RecordBatchReader.from_batches(reader.schema, _checked(reader))
@@ -178,7 +178,7 @@ def _texts(array: pa.Array, path: str) -> Iterator[tuple[str, pa.Array]]:
 
 
 def _used(array: pa.DictionaryArray, path: str) -> Iterator[tuple[str, pa.Array]]:
-    """Texts of a dictionary; if one is wrong, only those that rows use."""
+    """Return the texts of a dictionary; if one is invalid, only those that rows use."""
     for inner, text in _texts(array.dictionary, path):
         yield inner, text if _first_invalid(text) is None else array.dictionary.take(array.indices)
 
@@ -187,7 +187,7 @@ def _first_invalid(text: pa.Array) -> int | None:
     try:
         text.validate(full=True)
     except pa.ArrowInvalid:
-        # Rare, and the end of the write: rows may be checked one by one.
+        # Rare, and the write fails: rows may be checked one by one.
         return next((n for n in range(len(text)) if text[n].is_valid and not _is_text(_bytes_of(text, n))), None)
     return None
 

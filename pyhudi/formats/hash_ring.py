@@ -76,12 +76,12 @@ class HashRing:
         return next((node for node in self.nodes if node.file_id == file_id), None)
 
     def before(self, value: int) -> HashNode:
-        """The node before the one of a value; the last one precedes the first."""
+        """Return the node before that of a value; the last one precedes the first."""
         lower = [node for node in self.nodes if node.value < value]
         return lower[-1] if lower else self.nodes[-1]
 
     def changed(self, children: Sequence[HashNode], instant: str) -> HashRing:
-        """The ring after a resize: nodes of a plan replace those with their values, or are inserted."""
+        """Return the ring after a resize: nodes of a plan are inserted, replaced by value, or removed (DELETE)."""
         by_value = {node.value: node for node in self.nodes}
         for child in children:
             if child.tag == DELETE:
@@ -93,14 +93,14 @@ class HashRing:
 
 
 def places_on_ring(record_keys: pa.Array, hash_fields: Sequence[str], values: Sequence[int]) -> npt.NDArray[np.int64]:
-    """For each record key the number of its node. `values`: the nodes' values, ascending."""
+    """Return the node number of each record key. `values`: the nodes' values, ascending."""
     hashes = xx_hash32(bucket_text(record_keys, hash_fields)) & np.uint32(MAX_HASH)
     places = np.searchsorted(np.asarray(values, np.uint32), hashes, side="left")
     return np.where(places == len(values), 0, places).astype(np.int64)
 
 
 def initial_ring(partition_path: str, bucket_num: int) -> HashRing:
-    """The first ring of a partition: nodes at even distances, with ids that every writer makes alike."""
+    """Return the first ring of a partition: evenly spaced nodes, with ids that are the same for every writer."""
     if not 1 <= bucket_num <= _NODES_MAX:
         raise ConfigError(f"A bucket index needs 1 to {_NODES_MAX} buckets, found {bucket_num}.")
     step = (MAX_HASH + bucket_num - 1) // bucket_num

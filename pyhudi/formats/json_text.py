@@ -87,4 +87,4 @@ def parse_json(data: bytes, where: str, expected: str) -> object:
 
 
 def _refuse_constant(word: str) -> object:
-    raise ValueError(f"{word} is no number of JSON")
+    raise ValueError(f"{word} is not a number in JSON")

@@ -76,7 +76,7 @@ def readable_properties(data: bytes, source: str) -> dict[str, str]:
 
 
 def ends_with_line(data: bytes) -> bool:
-    """Has the last line of a properties file its end? Without it the file was cut off."""
+    """True if the last line of a properties file is terminated. Otherwise the file was cut off."""
     return _end_of_whole_lines(data) == len(data)
 
 
@@ -118,7 +118,7 @@ def _logical_lines(text: str) -> Iterator[str]:
 
 
 def _end_of_whole_lines(data: bytes) -> int:
-    """Where the last line with an end ends; a backslash before the end continues the line."""
+    """Return where the last terminated line ends; a backslash before the line end continues the line."""
     at = len(data)
     while at:
         at = max(data.rfind(b"\n", 0, at), data.rfind(b"\r", 0, at)) + 1
@@ -144,7 +144,7 @@ def _property(line: str, source: str) -> tuple[str, str]:
 
 def _key_end(line: str) -> int:
     match = _KEY.match(line)
-    assert match is not None  # it matches nothing, too
+    assert match is not None  # it also matches empty text
     return match.end()
 
 

@@ -71,7 +71,7 @@ class StoredRange(NamedTuple):
 
     @property
     def is_known(self) -> bool:
-        """Do the bounds include all values? Apache Hudi writes 0.0 and 0.0 for a column with NaN."""
+        """True if the bounds include all values. Apache Hudi writes 0.0 and 0.0 for a column with NaN."""
         return self.member is not None and not (self.member in _FLOATS and self.least == self.greatest == 0.0)
 
 
@@ -117,7 +117,7 @@ def stored_ranges(table_version: int, ranges: Iterable[ColumnRange]) -> tuple[St
 
 
 def joined_range(one: StoredRange, other: StoredRange) -> StoredRange | None:
-    """The range of both parts together, from table version 9 on; None when they differ in form or type."""
+    """Return the range of both parts together, from table version 9 on; None if they differ in form or type."""
     if one.member is not None and other.member is not None and one.member != other.member:
         return None
     typed, untyped = (one, other) if one.ordinal != _NULL_TYPE else (other, one)
@@ -270,7 +270,7 @@ def unscaled_bytes(number: int) -> bytes:
 
 
 def _decimal(bound: Plain, scale: int, member: int) -> Plain | None:
-    """A decimal's unscaled number as it is stored; None where it does not fit."""
+    """Return a decimal's unscaled number as stored; None if it does not fit."""
     assert isinstance(bound, int)
     if member == _BYTES:
         return unscaled_bytes(bound)

@@ -92,7 +92,7 @@ def _whole_number_digits(value: int, unknown_bits: int) -> tuple[str, int]:
 
 
 def _estimate_exponent(mantissa: int, top_bit: int) -> int:
-    """Decimal exponent by a straight line through the logarithm, sometimes one too high: so Java does it."""
+    """Return the decimal exponent by a linear estimate of the logarithm, sometimes one too high, as in Java."""
     scaled = mantissa / (1 << (mantissa.bit_length() - 1))  # in [1, 2)
     return math.floor((scaled - 1.5) * 0.289529654 + 0.176091259 + top_bit * 0.301029995663981)
 
@@ -108,7 +108,7 @@ def _digits(mantissa: int, exponent: int, top_bit: int, significant_bits: int) -
         quotient, rest = divmod(b, s)
         b, m = rest * 10, _wrapped(m * 10, width)
         low = b < m
-        # The small and the large arithmetic of Java disagree about a tie, and the small one can run over.
+        # Java's small and large arithmetic disagree about a tie, and the small one can overflow.
         high = _wrapped(b + m, width) > ten_s if width else b + m >= ten_s
         if m <= 0:
             low = high = True
@@ -135,7 +135,7 @@ def _scaled(mantissa: int, exponent: int, half_unit: int, estimate: int) -> tupl
     """B, S, M and the width in bits of the numbers that Java counts with, 0 when they have no bound.
 
     B / S is the value over 10 ** estimate, M / S half a unit (2 ** half_unit) in the last known place. Powers of two
-    that B and S have in common are left out, as in Java, since they decide about the width.
+    common to B and S are cancelled, as in Java, because the width depends on it.
     """
     lift, power, below_point = max(-estimate, 0), max(estimate, 0), max(-exponent, 0)
     b2, s2, m2 = lift + below_point + exponent, power + below_point, lift + below_point + half_unit
@@ -151,7 +151,7 @@ def _scaled(mantissa: int, exponent: int, half_unit: int, estimate: int) -> tupl
 
 
 def _wrapped(number: int, width: int) -> int:
-    """The number as a signed integer of this width; 0 stands for no bound."""
+    """Return the number as a signed integer of this width; 0 means unbounded."""
     if not width:
         return number
     half = 1 << (width - 1)
@@ -159,14 +159,14 @@ def _wrapped(number: int, width: int) -> int:
 
 
 def _bits_of_power(n: int) -> int:
-    """Bits that Java reckons for 5 ** n."""
+    """Return the number of bits that Java assumes for 5 ** n."""
     if n == 0:
         return 0
     return (5**n).bit_length() if n < 27 else 3 * n
 
 
 def _round_up(digits: list[int]) -> int:
-    """Add one to the last digit; 1 when that adds a power of ten."""
+    """Add one to the last digit. Returns 1 if that adds a power of ten, else 0."""
     at = len(digits) - 1
     while at >= 0 and digits[at] == 9:
         digits[at] = 0
@@ -218,7 +218,7 @@ def float_text(numbers: pa.Array) -> pa.Array:
 
 
 def _needs_java(values: npt.NDArray[np.floating], shortest: pa.Array) -> npt.NDArray[np.bool_]:
-    """Which numbers Java may print otherwise than with the shortest digits in plain notation.
+    """Return which numbers Java may print differently from the shortest digits in plain notation.
 
     Java's digit generation is off where the gaps to the two neighbours differ (powers of two) and where a bound of the
     interval that rounds to the number is itself a short decimal. In the plain range, doubles have no such bound: theirs

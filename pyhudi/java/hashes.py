@@ -108,7 +108,7 @@ def bucket_ids(record_keys: pa.Array, hash_fields: Sequence[str], num_buckets: i
 
 
 def bucket_hashes(record_keys: pa.Array, hash_fields: Sequence[str]) -> npt.NDArray[np.uint32]:
-    """What `bucket_ids` divides by the number of buckets."""
+    """Return the hash of each record key, which `bucket_ids` divides by the number of buckets."""
     if isinstance(record_keys, pa.ChunkedArray):
         record_keys = record_keys.combine_chunks()
     hashes = _list_hash(java_string_hash(record_keys)[None, :])
@@ -141,7 +141,7 @@ def bucket_text(record_keys: pa.Array | pa.ChunkedArray, hash_fields: Sequence[s
 
 
 def _composite(record_keys: pa.Array) -> npt.NDArray[np.int64]:
-    """Which keys are lists of fields."""
+    """Return which keys are lists of fields."""
     has_both = pc.and_(pc.match_substring(record_keys, ","), pc.match_substring(record_keys, ":"))
     return np.flatnonzero(has_both.to_numpy(zero_copy_only=False))
 
@@ -191,8 +191,8 @@ def _fields(keys: pa.Array) -> tuple[npt.NDArray[np.int64], pa.Array, pa.Array]:
 
 
 def _marks(keys: pa.Array) -> tuple[str, str]:
-    """Two characters that no key holds, to cut keys at: before a field's name, and between name and value."""
-    # Control characters first; private ones follow in case somebody's keys hold those.
+    """Return two characters that no key holds, to split keys at: before a field's name, and after it."""
+    # Control characters first; private ones follow in case a key holds those.
     candidates = [chr(code) for code in (*range(1, 9), *range(0xE000, 0xE100))]
     free = (mark for mark in candidates if not pc.any(pc.match_substring(keys, mark)).as_py())
     return next(free), next(free)

@@ -117,7 +117,7 @@ def format_instant(pattern: str, utc_ms: int, zone: Zone) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Local:
-    """A local date and time, with where it came from."""
+    """A local date and time, with its zone and instant."""
 
     time: datetime
     utc_ms: int

@@ -1,8 +1,8 @@
-"""Reading whole columns of date text at once, for the formats and texts that most data has.
+"""Parse whole columns of date text at once, for the formats and texts that most data has.
 
 A format of four-digit years and two-digit fields (`yyyy-MM-dd'T'HH:mm:ss.SSSZ`, `yyyyMMdd`) and texts that have exactly
 these digits: then Joda-Time's result is plain. All other texts are left to joda_parse.py, so that there is one place
-for the odd rules. Source: docs/formats/keys.md, "Times".
+for the irregular rules. Source: docs/formats/keys.md, "Times".
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def read_local_times(
     else:
         target = None if output_zone in (None, source) else output_zone
         known &= _even_days(local, source)
-        offsets = offsets_at(local, source) if target else local  # the same all day long
+        offsets = offsets_at(local, source) if target else local  # constant for the whole day
     if target is None:
         return local, known  # shown as it is written
     utc = local - offsets
@@ -63,7 +63,7 @@ def read_local_times(
 
 
 def offsets_at(utc_ms: Longs, zone: Zone) -> Longs:
-    """Offset of each instant: one look for each day, and one for each instant on days when clocks change."""
+    """Return the offset of each instant: one look-up per day, and one per instant on days when clocks change."""
     if zone.fixed_ms is not None:
         return np.full(len(utc_ms), zone.fixed_ms, np.int64)
     days = pa.array(utc_ms // _DAY_MS).dictionary_encode()

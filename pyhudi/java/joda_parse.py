@@ -227,7 +227,7 @@ _ZONE_NAMES = {"UTC": "UTC", "GMT": "UTC", "UT": "UTC"} | {
 
 
 def _zone_name(text: str, position: int, fields: _Fields) -> int | None:
-    """The short names that Joda-Time reads without being told more: UTC, GMT and those of North America."""
+    """Read the short names that Joda-Time knows by default: UTC, GMT and those of North America."""
     for name, zone in _ZONE_NAMES.items():
         if text.startswith(name, position):
             fields.zone = java_zone(zone)

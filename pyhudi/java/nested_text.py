@@ -1,4 +1,4 @@
-"""Texts of nested values as Java prints them in keys, and of whole rows as JSON in queries of changes.
+"""Texts of nested values as Java prints them in keys, and JSON texts of whole rows for queries of changes.
 
 `nested_texts` prints structs, lists and maps as the `toString` of Avro and Java does. It goes row by row, because such
 keys are rare. At the top a list is `[a, b]` and a map `{a=1}` (Java collections). A struct is JSON-like

@@ -38,7 +38,7 @@ _MS_PER_DAY = 86_400_000
 _EPOCH_UTC = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _GMT_OFFSET = re.compile(r"GMT([+-])(?:(\d{1,2})|(\d{1,2}):(\d\d)|(\d{1,2})(\d\d))")
 
-# Java's three-letter names; for EST, MST and HST Joda-Time has its own idea.
+# Java's three-letter names; Joda-Time reads EST, MST and HST differently.
 _OLD_NAMES = {
     "ACT": "Australia/Darwin",
     "AET": "Australia/Sydney",
@@ -173,7 +173,7 @@ def _load(name: str) -> ZoneInfo:
 
 @lru_cache(maxsize=1)
 def _check_database() -> None:
-    """Without a tz database every name would mean GMT and rows would go to wrong partitions: say so instead."""
+    """Fail without a tz database: every name would mean GMT, and rows would go to wrong partitions."""
     try:
         ZoneInfo("America/New_York")
     except ZoneInfoNotFoundError as error:

@@ -71,7 +71,7 @@ KEY_GENERATORS: Registry[_GeneratorClass] = Registry(
     aliases={
         **KEY_GENERATOR_ALIASES,
         **{spelling.lower(): kind for spelling, kind in KEY_GENERATOR_ALIASES.items() if "." not in spelling},
-        # Without a package, and in the package of Hudi before 0.6; old tables still name them so.
+        # Names without a package, and in the package of Hudi before 0.6: old tables still hold them.
         **{
             prefix + name.removeprefix(_PACKAGE): kind
             for name, kind in KEY_GENERATOR_ALIASES.items()

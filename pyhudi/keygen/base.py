@@ -41,7 +41,7 @@ class KeyGenerator(Protocol):
 
     @property
     def input_columns(self) -> tuple[str, ...]:
-        """Top-level columns that a batch must have; () when the generator can't tell, so that it needs all."""
+        """Top-level columns that a batch must have; () if the generator can't say, and so needs all of them."""
         ...
 
     def columns(self, batch: pa.RecordBatch, *, partition_id: int = 0, first_row: int = 0) -> KeyColumns:
@@ -98,7 +98,7 @@ def top_level(*field_lists: Iterable[str]) -> tuple[str, ...]:
 
 
 def read_field(batch: pa.RecordBatch | pa.Table, path: str) -> pa.Array | None:
-    """The column behind a dotted field name, null where an enclosing struct is null; None when the schema lacks it."""
+    """Return the column of a dotted field name, null where an enclosing struct is null; None if the schema lacks it."""
     first, *rest = path.split(".")
     index = batch.schema.get_field_index(first) if is_text(path) else -1
     if index < 0:

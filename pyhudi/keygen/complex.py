@@ -24,7 +24,7 @@ __all__ = ["ComplexKey", "detect_single_key_encoding"]
 
 @dataclass(frozen=True, slots=True)
 class ComplexKey(BuiltInKey):
-    """`single_field_prefix`: with one key field write `f:v`, else the bare value."""
+    """`single_field_prefix`: write `f:v` for a single key field; if False, the bare value."""
 
     record_fields: tuple[str, ...]
     partition_fields: tuple[str, ...]

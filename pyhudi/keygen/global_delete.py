@@ -20,7 +20,7 @@ __all__ = ["GlobalDeleteKey"]
 
 @dataclass(frozen=True, slots=True)
 class GlobalDeleteKey(BuiltInKey):
-    """`f1:v1,f2:v2`, whatever the number of fields."""
+    """Keys are `f1:v1,f2:v2`, for any number of fields."""
 
     record_fields: tuple[str, ...]
     consistent_timestamps: bool = False

@@ -19,7 +19,7 @@ __all__ = ["NonPartitionKey"]
 
 @dataclass(frozen=True, slots=True)
 class NonPartitionKey(BuiltInKey):
-    """One field is the bare value, several are `f1:v1,f2:v2`."""
+    """The key of one field is its bare value, that of several is `f1:v1,f2:v2`."""
 
     record_fields: tuple[str, ...]
     consistent_timestamps: bool = False

@@ -77,7 +77,7 @@ def value_part(batch: pa.RecordBatch, field: str, style: PathStyle, first_row: i
     if column is None:
         return constant_path(style.decorate(field, None), batch.num_rows)
     if pa.types.is_nested(column.type) or pa.types.is_floating(column.type) or pa.types.is_dictionary(column.type):
-        # These can't be told apart by value (0.0 and -0.0), or have no distinct values in Arrow.
+        # Equal values may have different texts (0.0 and -0.0), or Arrow has no distinct values of the type.
         column = text_of(column, consistent_timestamps=style.consistent_timestamps, field=field)
     encoded = column.dictionary_encode()
     texts = text_of(encoded.dictionary, consistent_timestamps=style.consistent_timestamps, field=field)
@@ -86,7 +86,7 @@ def value_part(batch: pa.RecordBatch, field: str, style: PathStyle, first_row: i
 
 
 def place(indices: pa.Array, paths: Sequence[str], null_path: str, field: str, first_row: int = 0) -> pa.Array:
-    """Paths of the rows from those of the distinct values; `indices`: null where the value is null.
+    """Return the paths of the rows from those of the distinct values; `indices`: null where the value is null.
 
     Raises KeyGenError for a path that leaves the folder, naming its first row.
     """
@@ -105,7 +105,7 @@ def place(indices: pa.Array, paths: Sequence[str], null_path: str, field: str, f
 
 
 def check_path(path: str) -> str | None:
-    """The fault of a partition path, None when it stays in the table's folder and out of `.hoodie`."""
+    """Return the fault of a partition path, None if it stays in the table's folder and out of `.hoodie`."""
     if path.startswith("/"):
         return "starts with a slash and so leaves the table's folder"
     segments = path.split("/")
@@ -121,9 +121,9 @@ def check_path(path: str) -> str | None:
 def check_folders(paths: pa.Array) -> None:
     """Refuse paths whose folder would not be found again. Raises KeyGenError with the path.
 
-    `a//b` and `a/` would be stored in `a/b` and `a`: Apache Hudi writes such rows, and its readers find them, but a
-    listing of the folders finds other paths than the rows name. Hudi's listing skips a folder `.hoodie` on every level,
-    and takes a folder whose name begins like the partition metadata file for that file.
+    `a//b` and `a/` would be stored in `a/b` and `a`. Apache Hudi writes such rows, and its readers find them, but a
+    listing finds other paths than the rows name. Hudi's listing skips folders named `.hoodie` on every level, and
+    mistakes a folder whose name begins like the partition metadata file for that file.
     """
     for path in cast("list[str]", pc.unique(paths).to_pylist()):
         reserved = next((segment for segment in path.split("/") if _is_reserved(segment)), None)
@@ -144,12 +144,12 @@ def check_folders(paths: pa.Array) -> None:
 
 
 def _is_reserved(segment: str) -> bool:
-    """Is it a name that no folder of a partition may have?"""
+    """True for a name that no folder of a partition may have."""
     return segment == META_FOLDER or segment.startswith(PARTITION_METADATA_NAME)
 
 
 def constant_path(path: str, rows: int) -> pa.Array:
-    """One path for all rows."""
+    """Return one path for all rows."""
     return pa.repeat(pa.scalar(path, pa.string()), rows)
 
 

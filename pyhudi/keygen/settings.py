@@ -55,7 +55,7 @@ class KeySettings:
 
 
 def option_text(options: Mapping[str, str], *names: str) -> str:
-    """The first option that is set and not blank, trimmed; "" when none is."""
+    """Return the first option that is set and not blank, trimmed; "" if there is none."""
     for name in names:
         text = str(options.get(name) or "").strip()
         if text:

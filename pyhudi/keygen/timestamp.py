@@ -108,7 +108,7 @@ class TimeSettings:
         return format_instant(self.output_format, millis, self.output_zone or zone)
 
     def null_path(self) -> str:
-        """Path text of null: of the number 1, or of the first millisecond written and read in the input format."""
+        """Path text of null: that of number 1, or of the first millisecond, written and read in the input format."""
         if self.unit is not None:
             multiplier, divisor = UNITS[self.unit]
             return format_instant(self.output_format, multiplier // divisor, self.number_zone)
@@ -170,10 +170,10 @@ def timestamp_part(
 
 
 def _from_text(column: pa.Array, field: str, style: PathStyle, settings: TimeSettings, first_row: int) -> pa.Array:
-    if settings.unit is not None:  # as in Hudi, where an input format counts for the types that read text
+    if settings.unit is not None:  # as in Hudi, which uses an input format only for the types that read text
         raise KeyGenError(
-            f"Partition field {field!r} is text, but timestamp type {settings.timestamp_type} reads numbers, whatever "
-            f"{TIMEBASED}input.dateformat says. Cast the column to a number, or set {TIMEBASED}timestamp.type to "
+            f"Partition field {field!r} is text, but timestamp type {settings.timestamp_type} reads numbers, not "
+            f"{TIMEBASED}input.dateformat. Cast the column to a number, or set {TIMEBASED}timestamp.type to "
             "DATE_STRING (or MIXED) and the format."
         )
     null_path = style.decorate(field, settings.null_path()) if column.null_count else ""

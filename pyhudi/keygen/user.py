@@ -49,7 +49,7 @@ class UserKey:
 
     @property
     def input_columns(self) -> tuple[str, ...]:
-        """The `input_columns` of the user's class; () without them, so that it gets all columns."""
+        """The `input_columns` of the user's class; () if it has none, so that it gets all columns."""
         return tuple(getattr(self.generator, "input_columns", ()))
 
     def columns(self, batch: pa.RecordBatch, *, partition_id: int = 0, first_row: int = 0) -> KeyColumns:

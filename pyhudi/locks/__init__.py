@@ -20,11 +20,11 @@ __all__ = [
     "LOCK_PROVIDERS",
     "LockOptions",
     "LockProvider",
-    "give_back",
     "hold",
     "open_lock",
     "own_options",
     "provider_of_place",
+    "release_if_held",
 ]
 
 _PACKAGE = "org.apache.hudi.client.transaction.lock."
@@ -56,7 +56,7 @@ LOCK_PROVIDERS: Registry[Callable[[LockOptions, Storage, Clock], LockProvider]] 
 
 
 def open_lock(options: LockOptions, storage: Storage, clock: Clock | None = None) -> LockProvider:
-    """The lock of the table behind `storage`, not yet taken; without a named provider, the one for its storage.
+    """Return the lock of the table behind `storage`, not yet taken. Without a named provider, its storage decides.
 
     Raises ConfigError for an unknown provider, or one that lacks a package or an option.
     """
@@ -65,7 +65,7 @@ def open_lock(options: LockOptions, storage: Storage, clock: Clock | None = None
 
 
 def provider_of_place(storage: Storage) -> str:
-    """The provider that excludes all processes that can reach a table there, without a server."""
+    """Return the provider that excludes all processes that can reach a table there, without a server."""
     if isinstance(storage, MemoryStorage):
         return "IN_PROCESS"  # no other process can reach it
     return "STORAGE" if has_conditional_put(storage) else "FILESYSTEM"
@@ -74,14 +74,14 @@ def provider_of_place(storage: Storage) -> str:
 def hold(lock: LockProvider, timeout_s: float) -> AbstractContextManager[None]:
     """Hold the lock for a `with` block. Raises LockTimeout, naming who holds it, after `timeout_s` seconds.
 
-    The lock is released whatever ends the block, Ctrl-C too. A failed release is only warned about: the work under the
+    The lock is released however the block ends, even by Ctrl-C. A failed release becomes a warning: the work under the
     lock is done.
     """
     return _Held(lock, timeout_s)
 
 
 class _Held(AbstractContextManager[None]):
-    """Not a generator: an interrupt between its `yield` and the block would leave the lock taken."""
+    """A class, not a generator: an interrupt between `yield` and the block would leave the lock held."""
 
     def __init__(self, lock: LockProvider, timeout_s: float) -> None:
         self._lock, self._timeout_s = lock, timeout_s
@@ -91,7 +91,7 @@ class _Held(AbstractContextManager[None]):
             if self._lock.try_acquire(self._timeout_s):
                 return
         except BaseException:
-            give_back(self._lock)  # an interrupt may have come after the lock was taken
+            release_if_held(self._lock)  # an interrupt may have come after the lock was taken
             raise
         raise LockTimeout(
             f"The table's lock could not be taken within {self._timeout_s:g} s; held by {self._lock.owner_note}. Wait "
@@ -104,13 +104,13 @@ class _Held(AbstractContextManager[None]):
     ) -> None:
         try:
             _release(self._lock)
-        except BaseException:  # an interrupt that came before interrupts were put off
+        except BaseException:  # an interrupt from before interrupts are deferred
             _release(self._lock)
             raise
 
 
-def give_back(lock: LockProvider) -> None:
-    """Release a lock if it is held: an interrupt may come after a block's last line and before its end."""
+def release_if_held(lock: LockProvider) -> None:
+    """Release a lock if it is held: an interrupt can hit after the last line of a block, before its end."""
     with uninterrupted():
         if lock.is_held:
             _release(lock)
@@ -123,11 +123,11 @@ def _release(lock: LockProvider) -> None:
                 lock.release()
             except BaseException:
                 if lock.is_held:
-                    lock.release()  # once more: all others wait for it
+                    lock.release()  # try again: all others wait for it
                 raise
         except Exception as error:
             warn_caller(
-                f"The table's lock could not be given back; others may have to wait until it runs out, or until "
+                f"The table's lock could not be released; others may have to wait until it expires, or until "
                 f"this process ends. {type(error).__name__}: {error}",
                 RuntimeWarning,
             )

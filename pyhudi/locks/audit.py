@@ -85,13 +85,13 @@ class AuditIssue(Result):
             case "unreadable":
                 return f"{self.file}: not a journal of a lock"
             case _:
-                return f"{self.file}: the lock was not given back; its writer may have been killed"
+                return f"{self.file}: the lock was not released; its writer may have been killed"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AuditValidation(Result):
-    """`files`: journals that were read. `issues`: errors first; none when no two writers held the lock at once and each
-    gave it back, or still holds it.
+    """`files`: the number of journals read. `issues`: errors first; empty if no two writers held the lock at once and
+    each has released it, or still holds it.
     """
 
     files: int
@@ -99,7 +99,7 @@ class AuditValidation(Result):
 
     @property
     def has_errors(self) -> bool:
-        """False for holders that died alone: the next one waited until their time was over."""
+        """True for overlaps and unreadable journals. A dead holder is no error: the next one waits for its lease."""
         return any(issue.is_error for issue in self.issues)
 
     def __str__(self) -> str:
@@ -121,7 +121,7 @@ class AuditCleanup(Result):
 
 
 class LockJournal:
-    """What one holder of the lock does; `record` replaces the file with one line more."""
+    """The journal of one holder of the lock. `record` rewrites its file with another line."""
 
     def __init__(self, storage: Storage, owner: str, begun_ms: int, validity_ms: int) -> None:
         """`owner` begins with an id that suits a file name."""
@@ -131,7 +131,7 @@ class LockJournal:
         self._lines = b""
 
     def record(self, state: State, now_ms: int, is_held: bool) -> None:
-        """Add a line. A failure is only warned about: the lock is more than its journal."""
+        """Add a line. A failure becomes a warning: the lock matters more than its journal."""
         line = {
             "ownerId": self._owner,
             "transactionStartTime": self._begun_ms,
@@ -148,7 +148,7 @@ class LockJournal:
 
 
 def is_audited(storage: Storage) -> bool:
-    """Is the audit on? A switch that can't be read is off, with a warning."""
+    """True if the audit is on. A switch that can't be read counts as off, with a warning."""
     try:
         return _switch(storage)
     except (HudiError, OSError) as error:
@@ -167,28 +167,28 @@ def _switch(storage: Storage) -> bool:
     except (ValueError, AttributeError, RecursionError) as error:
         raise CorruptFile(
             f"{storage.full_path(AUDIT_SWITCH)}: expected {_SWITCH_KEY} as JSON, found {data[:80]!r}. Turn the audit "
-            f"on or off, which writes the file anew."
+            f"on or off, which rewrites the file."
         ) from error
-    return value is True or value == "true"  # so Hudi reads it
+    return value is True or value == "true"  # as Hudi reads it
 
 
-# ---- looking at it
+# ---- the state of the audit
 
 
 def audit_status(storage: Storage) -> AuditStatus:
-    """Is the audit on, and what has it written? Raises CorruptFile, StorageError."""
+    """Return whether the audit is on, and what it has written. Raises CorruptFile, StorageError."""
     places = storage.full_path(AUDIT_SWITCH), storage.full_path(AUDIT_FOLDER)
     return AuditStatus(_switch(storage), *places, len(_journals(storage)))
 
 
 def set_audit(storage: Storage, enabled: bool) -> AuditStatus:
-    """Turn the audit on or off, for every writer that takes the lock from now on. Its files stay."""
+    """Turn the audit on or off, for every writer that takes the lock afterwards. Existing journals are kept."""
     storage.write(AUDIT_SWITCH, json.dumps({_SWITCH_KEY: enabled}, separators=(",", ":")).encode())
     return audit_status(storage)
 
 
 def clean_audit(storage: Storage, clock: Clock, days: int, *, dry_run: bool) -> AuditCleanup:
-    """Delete journals that were last written more than so many days ago. Raises ConfigError for less than none."""
+    """Delete journals last written more than `days` days ago. Raises ConfigError unless `days` is zero or more."""
     if isinstance(days, bool) or not isinstance(days, int) or days < 0:
         raise ConfigError(f"The age of journals is a number of days, zero or more; found {days!r}.")
     before_ms = clock.now_ms() - days * _DAY_MS
@@ -208,7 +208,7 @@ def _journals(storage: Storage) -> list[FileInfo]:
 
 @dataclass(frozen=True, slots=True)
 class _Holding:
-    """The lock in one writer's hands. `end_ms`: None when it was not given back; it ran out at `until_ms` then."""
+    """One writer's holding of the lock. `end_ms`: None if it was not released; it then expired at `until_ms`."""
 
     begin_ms: int
     end_ms: int | None
@@ -221,7 +221,7 @@ class _Holding:
 
 
 def validate_audit(storage: Storage, clock: Clock) -> AuditValidation:
-    """Read all journals. A holding that has neither ended nor run out is no issue."""
+    """Read all journals and find their issues. A holding that has neither ended nor expired is not an issue."""
     holdings: list[_Holding] = []
     issues: list[AuditIssue] = []
     read = 0
@@ -229,7 +229,7 @@ def validate_audit(storage: Storage, clock: Clock) -> AuditValidation:
         try:
             holdings += _holdings(storage.read(file.path, _JOURNAL_BYTES_MAX), file.name)
         except PathNotFound:
-            continue  # cleaned meanwhile
+            continue  # cleaned since the listing
         except (CorruptFile, ValueError, KeyError, TypeError, RecursionError):
             issues.append(AuditIssue("unreadable", file.name))
         else:
@@ -242,7 +242,7 @@ def validate_audit(storage: Storage, clock: Clock) -> AuditValidation:
 
 
 def _holdings(data: bytes, file: str) -> list[_Holding]:
-    """The holdings of one journal. Raises ValueError, KeyError, TypeError for one that is none."""
+    """Return the holdings of a journal. Raises ValueError, KeyError, TypeError for another file."""
     lines = [json.loads(line) for line in data.splitlines() if line.strip()]
     if not lines:
         raise ValueError("empty")
@@ -270,16 +270,16 @@ def _number(line: dict[str, object], key: str) -> int:
 
 
 def _overlaps(holdings: list[_Holding]) -> Iterator[AuditIssue]:
-    """Pairs of files whose holdings overlap, by their begin."""
+    """Yield the pairs of files whose holdings overlap, by their start."""
     running: list[tuple[int, int, str]] = []
-    told: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     for place, one in enumerate(sorted(holdings, key=lambda one: (one.begin_ms, one.last_ms))):
         while running and running[0][0] <= one.begin_ms:
             heapq.heappop(running)
         for _, _, other in sorted(running, key=lambda entry: entry[1]):
-            if other != one.file and (other, one.file) not in told:
-                told.add((other, one.file))
+            if other != one.file and (other, one.file) not in reported:
+                reported.add((other, one.file))
                 yield AuditIssue("overlap", other, one.file)
-        if len(told) >= _ISSUES_MAX:
+        if len(reported) >= _ISSUES_MAX:
             return
         heapq.heappush(running, (one.last_ms, place, one.file))

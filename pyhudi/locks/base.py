@@ -45,7 +45,7 @@ class LockProvider(Protocol):
 
     @property
     def owner_note(self) -> str:
-        """Who holds the lock now, as far as one can tell; for messages."""
+        """Who holds the lock now, as far as known; for messages."""
         ...
 
     def try_acquire(self, timeout_s: float) -> bool:
@@ -53,7 +53,7 @@ class LockProvider(Protocol):
         ...
 
     def release(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         ...
 
 
@@ -63,7 +63,7 @@ Pauses = tuple[float, float]  # first and longest pause between two attempts, in
 def retry_until(attempt: Callable[[], bool], timeout_s: float, pauses: Pauses, clock: Clock) -> bool:
     """Call `attempt` until it is True or `timeout_s` seconds have passed; pauses double up to the longest.
 
-    Ctrl-C ends the waiting, but never an attempt half way: a lock is either taken and recorded, or not taken.
+    Ctrl-C ends the waiting, but never interrupts an attempt: a lock is either taken and recorded, or not taken.
     """
     deadline_s = clock.monotonic_s() + timeout_s
     pause_s, longest_s = pauses

@@ -116,7 +116,7 @@ class DynamoLock:
         return self._put("attribute_exists(#k) AND #v = :old", stale, {":old": {"S": version}})
 
     def _put(self, condition: str, names: dict[str, str], values: Item) -> bool:
-        """Make the item ours if the condition holds."""
+        """Write our item if the condition holds."""
         version, began_s = self._clock.new_uuid(), self._clock.monotonic_s()
         item = {
             "key": {"S": self._key},
@@ -197,7 +197,7 @@ class DynamoLock:
         return answer
 
     def _make_table(self) -> None:
-        """Make the table of locks unless there is one."""
+        """Create the table of locks unless it exists."""
         options = self._settings.dynamo
         try:
             self._call("describe_table")
@@ -243,7 +243,7 @@ def _text(item: Item, name: str) -> str | None:
 
 
 def _lease_ms(item: Item) -> int:
-    """The lease of another's item; ours if the text is not a number of milliseconds."""
+    """Return the lease of another's item, or our own if its text is not a number of milliseconds."""
     text = _text(item, "leaseDuration") or ""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _LEASE_DIGITS_MAX else _LEASE_MS
 

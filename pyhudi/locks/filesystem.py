@@ -55,7 +55,7 @@ class FileSystemLock:
         self.default_skew_ms = _SKEW_MS[is_of_one_machine(storage) and is_of_one_machine(self._storage)]
         _warn_of_place(self._storage)
         self._renewal = Renewal(self._renew, _RENEWAL_S) if isinstance(self._storage, LocalStorage) else None
-        self._silent: tuple[tuple[bytes, int], float] | None = None  # another's file, and since when it is unchanged
+        self._silent: tuple[tuple[bytes, int], float] | None = None  # another's file, unchanged since
         self._content: bytes | None = None  # content of our lock file, None while we hold none
         self._refusal: str | None = None  # the obstacle of the last attempt, where no lock file can be seen
         self._has_waited_for_hudi = False
@@ -106,14 +106,14 @@ class FileSystemLock:
         return False
 
     def _take_back(self, content: bytes) -> None:
-        """Delete the lock file if the store made it but did not say so."""
+        """Delete the lock file if the store created it without confirming."""
         with suppress(Exception):  # the original error says more
             note = self._seen(self._path)
             if note is not None and note[0] == content:
                 self._storage.delete(self._path)
 
     def _outlives_hudi(self) -> bool:
-        """Does the new lock file still exist once Hudi, whose lock we waited for, must have closed?"""
+        """True if the new lock file still exists once Hudi, whose lock we waited for, must have closed."""
         if self._has_waited_for_hudi:
             self._clock.sleep_s(_HUDI_CLOSES_S)
             if not self.is_held:
@@ -151,7 +151,7 @@ class FileSystemLock:
         )
 
     def _break_expired(self) -> bool:
-        """Remove the lock file if it is stale. True when it is worth trying again at once.
+        """Remove the lock file if it is stale. True if another attempt at once may succeed.
 
         Only the waiting process that creates the mark of this file removes it, after another look: without the mark a
         slow process would remove the lock that a faster one has just taken.
@@ -168,7 +168,7 @@ class FileSystemLock:
         except PathExists:
             marked = self._seen(mark)
             if marked is not None and self._is_left_behind(marked):
-                self._storage.delete(mark)  # its maker died, too
+                self._storage.delete(mark)  # the process that created it died, too
             return False
         if self._seen(self._path) == note:
             self._storage.delete(self._path)
@@ -182,7 +182,7 @@ class FileSystemLock:
         return is_old or is_surely_dead(content) or (age_ms > _LEASE_S * 1000 and self._is_silent(note))
 
     def _is_silent(self, note: tuple[bytes, int]) -> bool:
-        """Did the holder stop renewing a lock file while this process watched it?"""
+        """True if the holder stopped renewing a lock file while this process watched it."""
         if self._renewal is None or not is_renewed(note[0]):
             return False
         now_s = self._clock.monotonic_s()

@@ -47,14 +47,14 @@ class HiveMetastoreLock:
         self._pauses = _PAUSES if wait is None else (wait / 1000, wait / 1000)
         self._connection: tuple[HiveService, HiveTransport] | None = None  # while the lock is held
         self._lock_id: int | None = None
-        self._heard_s = 0.0  # when the metastore last answered about the lock
+        self._answered_s = 0.0  # when the metastore last answered about the lock
         self._silence_s = settings.lease_renewal_ms * _SILENCES / 1000
         self._renewal = Renewal(self._renew, settings.lease_renewal_ms / 2000)
 
     @property
     def is_held(self) -> bool:
         # The metastore drops a lock without heartbeats, and can't inform a holder that does not reach it.
-        return self._lock_id is not None and self._clock.monotonic_s() - self._heard_s < self._silence_s
+        return self._lock_id is not None and self._clock.monotonic_s() - self._answered_s < self._silence_s
 
     @property
     def owner_note(self) -> str:
@@ -64,15 +64,15 @@ class HiveMetastoreLock:
         if self._lock_id is not None:
             return False
         client, _ = self._connection = self._connected()
-        taken = False
+        is_acquired = False
         try:
-            taken = retry_until(lambda: self._attempt(client), timeout_s, self._pauses, self._clock)
+            is_acquired = retry_until(lambda: self._attempt(client), timeout_s, self._pauses, self._clock)
         finally:
-            if not taken:
+            if not is_acquired:
                 self._unlock()  # an interrupt may have come after the lock was taken
-        if taken:
+        if is_acquired:
             self._renewal.start()
-        return taken
+        return is_acquired
 
     def release(self) -> None:
         self._renewal.stop()
@@ -100,9 +100,9 @@ class HiveMetastoreLock:
         answer = self._call(lambda: client.lock(request))
         if answer.state == types.LockState.ACQUIRED:
             self._lock_id = int(answer.lockid)
-            self._heard_s = self._clock.monotonic_s()
+            self._answered_s = self._clock.monotonic_s()
             return True
-        # A pending request would take the lock after we stopped waiting for it.
+        # A pending request would acquire the lock after we have stopped waiting for it.
         self._call(lambda: client.unlock(types.UnlockRequest(lockid=answer.lockid)))
         return False
 
@@ -113,7 +113,7 @@ class HiveMetastoreLock:
         types, asked_s = self._hive.types, self._clock.monotonic_s()
         try:
             self._send(lambda client: client.heartbeat(types.HeartbeatRequest(lockid=lock_id)))
-            self._heard_s = asked_s
+            self._answered_s = asked_s
         except (types.NoSuchLockException, types.NoSuchTxnException, types.TxnAbortedException):
             self._lock_id = None  # the metastore has dropped it
             return False

@@ -55,11 +55,11 @@ class InProcessLock:
 
     def _taken_within(self, wait_s: float) -> bool:
         with uninterrupted():  # the lock is either taken and recorded, or not taken
-            taken = self._table.lock.acquire(timeout=wait_s)
-            if taken:
+            is_acquired = self._table.lock.acquire(timeout=wait_s)
+            if is_acquired:
                 self._table.holder = threading.current_thread().name
                 self._held = True
-            return taken
+            return is_acquired
 
     def release(self) -> None:
         if self._held:

@@ -2,7 +2,7 @@
 
 A process id is valid only within one machine, boot and namespace, and may be reused; the note records all of that.
 Where the system does not reveal this (only Linux does), every process counts as alive. A killed process whose parent
-has not waited for it is a zombie: it has its id still, and is dead.
+has not waited for it is a zombie: it still has its id, but is dead.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ENDED = (["Z"], ["X"], ["x"])  # states: a zombie, and a dead process that is b
 
 
 def note_of_this_process(token: str, *, is_renewed: bool = False) -> bytes:
-    """A note for a file that this process makes; `token` distinguishes it from other notes of the process.
+    """Return a note for a file that this process creates; `token` distinguishes it from other notes of the process.
     `is_renewed`: the process keeps renewing the file's time while it uses the file.
     """
     note = {
@@ -39,17 +39,17 @@ def note_of_this_process(token: str, *, is_renewed: bool = False) -> bytes:
 
 
 def is_note(content: bytes) -> bool:
-    """Was it made by `note_of_this_process`, in any process?"""
+    """True for a note of `note_of_this_process`, by any process."""
     return isinstance(_fields(content).get("pid"), int)
 
 
 def is_renewed(content: bytes) -> bool:
-    """Is it a note of a file whose time its maker renews?"""
+    """True for the note of a file whose time its process keeps renewing."""
     return is_note(content) and _fields(content).get("renewed") is True
 
 
 def is_surely_dead(note: bytes) -> bool:
-    """Was the note made by a process of this machine that no longer runs? False when that can't be known."""
+    """True if the note is by a process of this machine that no longer runs; False if that can't be known."""
     fields = _fields(note)
     if not is_note(note) or not fields.get("started"):
         return False
@@ -64,7 +64,7 @@ def is_surely_dead(note: bytes) -> bool:
 
 
 def is_of_this_process(note: bytes) -> bool:
-    """Did this very process make the note? A fork is another process."""
+    """True for a note of this very process. A fork is another process."""
     fields = _fields(note)
     return (
         fields.get("pid") == os.getpid()
@@ -105,9 +105,9 @@ def _own_start(own_pid: int) -> str | None:
 
 
 def _is_running(pid: int) -> bool:
-    """Does the kernel know the process? True when that can't be known."""
+    """True if the kernel knows the process, or may know it."""
     try:
-        os.kill(pid, 0)  # signal 0 reaches nobody
+        os.kill(pid, 0)  # signal 0 only checks
     except ProcessLookupError:
         return False
     except (OSError, OverflowError):  # PermissionError: another user's
@@ -122,21 +122,21 @@ def _started(pid: int) -> str | None:
 
 
 def _is_zombie(pid: int) -> bool:
-    """Has a process ended, and only waits for its parent to ask how? One whose first thread has ended, while others
-    run, looks alike but for these.
+    """True for a process that has ended and waits for its parent to collect its status. A process whose first thread
+    has ended looks the same, except that other threads run.
     """
     if _stat(_PROC / str(pid))[:1] not in _ENDED:
         return False
     try:
         threads = list((_PROC / str(pid) / "task").iterdir())
     except OSError:
-        return True  # its parent has asked meanwhile
+        return True  # its parent has collected it since
     return all(_stat(thread)[:1] in (*_ENDED, []) for thread in threads)
 
 
 def _stat(folder: Path) -> list[str]:
-    """The fields of a process or a thread behind its name, which stands in brackets and may hold anything: the state is
-    the first one, the start the 20th. Empty when there is no such process, or it is hidden.
+    """Return the fields of a process or a thread after its name, which is in brackets and may hold any text: the state
+    is the first one, the start the 20th. Empty if the process doesn't exist or is hidden.
     """
     try:
         return (folder / "stat").read_text().rpartition(")")[2].split()

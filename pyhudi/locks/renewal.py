@@ -28,7 +28,7 @@ class Renewal:
         self._mutex = threading.Lock()  # between the thread that waits and the one that stops
 
     def start(self) -> None:
-        """Begin. The first renewal is one interval away."""
+        """Begin. The first renewal is after one interval."""
         self._stopped = threading.Event()
         _waiting().add(self, self._interval_s)
 
@@ -110,7 +110,7 @@ def _waiting() -> _Waiting:
 
 
 def _forget() -> None:
-    """Start afresh in a fork, which has none of its parent's threads."""
+    """Start again in a fork, which has none of its parent's threads."""
     global _process, _process_mutex
     _process, _process_mutex = None, threading.Lock()
 

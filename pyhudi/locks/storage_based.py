@@ -88,7 +88,7 @@ class StorageLock:
         self._held: tuple[_Lease, str] | None = None  # with the file's version
         self._refusal: str | None = None  # the store's refusal at the last attempt, when the lock was free
         self._renewal = Renewal(self._renew, settings.storage.renewal_s)
-        self._is_audited: bool | None = None  # asked for once, by the first lock that is taken
+        self._is_audited: bool | None = None  # read once, when the lock is first taken
         self._journal: LockJournal | None = None
 
     @property
@@ -131,7 +131,7 @@ class StorageLock:
                 is_busy = isinstance(error, FileBusy)
                 attempts[is_busy] -= 1
                 if not attempts[is_busy]:
-                    self._warn(f"could not be given back ({error}); it runs out by itself, and until then others")
+                    self._warn(f"could not be released ({error}); it expires by itself, and until then others")
                     return
 
     def _renew(self) -> bool:
@@ -190,7 +190,7 @@ class StorageLock:
             self._journal.record(state, now_ms, self.is_held)
 
     def _take_back(self) -> None:
-        """End the lease if the store wrote it but did not say so."""
+        """End the lease if the store wrote it without confirming."""
         with suppress(Exception):  # the original error says more
             stored = self._files.read(LOCK_PATH)
             lease = _Lease.decode(stored[0], self._where) if stored is not None else None

@@ -85,7 +85,7 @@ class ZookeeperLock:
         try:
             contenders = self._new_lock(client).contenders()
         except UnicodeDecodeError:
-            contenders = ["a writer whose note is no text"]
+            contenders = ["a writer whose note is not text"]
         except self._kazoo.exceptions.KazooException as error:
             raise self._failed(error) from error
         finally:
@@ -99,18 +99,18 @@ class ZookeeperLock:
         client = self._connected()
         lock = self._new_lock(client)
         self._client, self._lock = client, lock  # before the lock is requested: an interrupt then finds what to release
-        taken = False
+        is_acquired = False
         try:
-            taken = lock.acquire(blocking=timeout_s > 0, timeout=timeout_s if timeout_s > 0 else None)
+            is_acquired = lock.acquire(blocking=timeout_s > 0, timeout=timeout_s if timeout_s > 0 else None)
         except self._kazoo.exceptions.LockTimeout:
             return False
         except self._kazoo.exceptions.KazooException as error:
             raise self._failed(error) from error
         finally:
-            if not taken:
+            if not is_acquired:
                 self._client = self._lock = None
                 _close(client)
-        return bool(taken)
+        return bool(is_acquired)
 
     def release(self) -> None:
         client, lock, self._client, self._lock = self._client, self._lock, None, None

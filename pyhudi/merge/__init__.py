@@ -49,7 +49,7 @@ def combine(
     ordering_fields: Sequence[str] = (),
     keys: Sequence[str] = (RECORD_KEY, PARTITION_PATH),
 ) -> pa.Table:
-    """One row per key: the winner within the batch, deletes included, in the order of the remaining rows.
+    """Return one row per key: the winner within the batch, deletes included, in the original order.
 
     "Later" is a greater ARRIVAL, or the row order when there is no such column. Ordering fields may be missing when all
     rows are deletes. Returns the same table when no key occurs twice.
@@ -68,12 +68,12 @@ def winners(
     incoming_is_delete: npt.NDArray[np.bool_] | None,
     mode: str,
 ) -> npt.NDArray[np.bool_]:
-    """Row by row: does the incoming row (or delete) replace the stored one?
+    """Return, row by row, whether the incoming row (or delete) replaces the stored one.
 
     Args:
         existing_ordering, incoming_ordering: one array per ordering field, all as long as there are pairs. An empty
             `incoming_ordering` means rows without ordering value: they win as if every field were null and a delete.
-        incoming_is_delete: which incoming rows are deletes; None: none is.
+        incoming_is_delete: which incoming rows are deletes; None if no row is.
     """
     return merge_mode(mode, ["given"] if existing_ordering else ()).replaces(
         existing_ordering, incoming_ordering, incoming_is_delete

@@ -32,12 +32,12 @@ EVERYWHERE = frozenset(Place)
 
 
 class MergeMode(Protocol):
-    """One rule for which version of a row wins. Without state."""
+    """A rule that decides which version of a row wins. Stateless."""
 
     def replaces(
         self, existing: Sequence[pa.Array], incoming: Sequence[pa.Array], incoming_is_delete: Mask | None
     ) -> Mask:
-        """Pair by pair: does the incoming row, which came later, replace the stored one? See `merge.winners`."""
+        """Return, pair by pair, whether the incoming, later row replaces the stored one. See `merge.winners`."""
         ...
 
     def last_of_each(

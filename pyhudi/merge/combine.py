@@ -57,7 +57,7 @@ def _key_numbers(table: pa.Table, keys: Sequence[str]) -> npt.NDArray[np.int64]:
 
 
 def _dense(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The same grouping, numbered from 0 without gaps."""
+    """Return the same grouping, numbered from 0 without gaps."""
     return np.unique(numbers, return_inverse=True)[1].astype(np.int64)
 
 
@@ -92,7 +92,7 @@ def single_array(column: pa.ChunkedArray) -> pa.Array:
 
 
 def deletes_of(table: pa.Table, rows: pa.Array | None = None) -> npt.NDArray[np.bool_]:
-    """Which rows are deletes, of all rows or some positions; none in a table without IS_DELETE."""
+    """Return which rows are deletes, of all rows or some positions; none in a table without IS_DELETE."""
     if IS_DELETE not in table.column_names:
         return np.zeros(len(table) if rows is None else len(rows), np.bool_)
     column = table.column(IS_DELETE) if rows is None else table.column(IS_DELETE).take(rows)

@@ -1,4 +1,4 @@
-"""Merge mode COMMIT_TIME_ORDERING: the later version wins, whatever its ordering value."""
+"""Merge mode COMMIT_TIME_ORDERING: the later version wins, regardless of ordering values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["CommitTimeOrdering"]
 
 @dataclass(frozen=True, slots=True)
 class CommitTimeOrdering:
-    """Later wins."""
+    """The later version wins."""
 
     def replaces(
         self, existing: Sequence[pa.Array], incoming: Sequence[pa.Array], incoming_is_delete: Mask | None

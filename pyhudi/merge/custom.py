@@ -47,7 +47,7 @@ class MergeContext:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """An answer with deletes: `rows`, and where `is_delete` is true the row is deleted, whatever its values."""
+    """A merger's answer with deletes: `rows` are deleted where `is_delete` is true, regardless of their values."""
 
     rows: pa.RecordBatch
     is_delete: pa.BooleanArray
@@ -91,7 +91,7 @@ _MERGERS: Registry[_MergerClass] = Registry(kind="record merger", entries={})
 
 
 def find_merger(paths: Sequence[str], strategy_id: str) -> str | None:
-    """The first path whose class has this `strategy_id` (capitals don't matter), None when none has.
+    """Return the first path whose class has this `strategy_id` (ignoring case), None without one.
 
     Paths without ":" are Java classes for other engines; they are ignored. Raises ConfigError for a Python class that
     can't be imported or has no strategy id.
@@ -107,7 +107,7 @@ def merger_class(path: str) -> _MergerClass:
     merger = _MERGERS.load(path)
     if not isinstance(getattr(merger, "strategy_id", None), str) or not callable(getattr(merger, "merge", None)):
         raise ConfigError(
-            f"{path} is no record merger: expected a class with the text strategy_id (a UUID) and a method "
+            f"{path} is not a record merger: expected a class with the text strategy_id (a UUID) and a method "
             f"merge(older, newer, context); see docs/merging.md."
         )
     return merger

@@ -57,7 +57,7 @@ class CustomMerge:
         return replace(_with_answers(chosen, contested, rows, is_delete, ordering), is_older=~from_newer & ~is_delete)
 
     def _contested(self, older: Versions, newer: Versions) -> Mask:
-        """Pairs that the merger decides."""
+        """Return which pairs the merger decides."""
         deletes = older.is_delete | newer.is_delete
         if not getattr(merger_class(str(self.rules.merger)), "sees_deletes", False):
             return ~deletes
@@ -164,7 +164,7 @@ def _batch(table: pa.Table) -> pa.RecordBatch:
 
 
 def _bare(versions: Versions) -> Mask:
-    """Versions without any ordering value."""
+    """Return which versions have no ordering value at all."""
     bare = np.ones(len(versions), np.bool_)
     for values in versions.ordering:
         bare &= values.is_null().to_numpy(zero_copy_only=False)
@@ -172,7 +172,7 @@ def _bare(versions: Versions) -> Mask:
 
 
 def _chosen(older: Versions, newer: Versions, from_newer: Mask, is_delete: Mask) -> Versions:
-    """Whole versions of one side or the other."""
+    """Return whole versions, each from one side or the other."""
     names = older.rows.column_names
     rows = columns_from(names, older.rows, newer.rows, dict.fromkeys(names, from_newer))
     sides = zip(older.ordering, newer.ordering, strict=True)
@@ -199,7 +199,7 @@ def _with_answers(
 
 
 def _same_rows(rows: pa.Table, others: pa.Table) -> Mask:
-    """Where two rows have the same values in all columns of `rows`."""
+    """Return where two rows have the same values in all columns of `rows`."""
     same = np.ones(len(rows), np.bool_)
     for name in rows.column_names:
         left, right = single_array(rows.column(name)), single_array(others.column(name))

@@ -1,7 +1,7 @@
 """Merge mode EVENT_TIME_ORDERING: the greater ordering value wins; on a tie, the later version.
 
 A delete takes part with its own ordering value. A delete without one (see `base.commit_time_deletes`) removes all
-earlier versions, and any later row lives again. Source: docs/formats/merging.md, "Ordering values", "Deletes", "Two
+earlier versions, and any later row is alive again. Source: docs/formats/merging.md, "Ordering values", "Deletes", "Two
 versions of a key".
 """
 
@@ -49,7 +49,7 @@ class EventTimeOrdering:
 
 
 def _after_bare_deletes(groups: npt.NDArray[np.int64], bare: Mask, is_delete: Mask) -> Mask:
-    """Rows that compete by ordering value: those that no delete without ordering value has removed.
+    """Return the rows that compete by ordering value: those that no delete without ordering value has removed.
 
     After such a delete, further deletes change nothing until a row follows; from that row on all compete again. When no
     row follows, only the delete itself remains.

@@ -4,7 +4,7 @@
     IGNORE_DEFAULTS        a null of the winner (null is the default of every nullable column)
     FILL_UNAVAILABLE       a text that equals the marker, which a source sends for values it did not read
 
-Deletes are taken whole. The rules of payload classes hold their exceptions.
+A delete replaces the whole row. `MergeRules` holds the exceptions of payload classes.
 Source: docs/formats/merging.md, "Two versions of a key", "Partial updates", "Payload classes".
 """
 
@@ -43,7 +43,7 @@ class FieldMerge:
                 continue
             lacks_newer = self._lacks(newer, name, place) & filled
             lacks_older = self._lacks(older, name, place) & filled
-            # Where both lack it, the winner's gap stays.
+            # Where both lack it, the winner's null stays.
             from_newer[name] = np.where(newer_wins, ~lacks_newer | lacks_older, lacks_older & ~lacks_newer)
             if name in older.absent or name in newer.absent:
                 absent[name] = older.is_absent(name) & newer.is_absent(name) & filled
@@ -73,7 +73,7 @@ class FieldMerge:
         return mode.replaces(older.ordering, newer.ordering, newer.is_delete)
 
     def _lacks(self, versions: Versions, name: str, place: Place) -> Mask:
-        """Where a version has no value for a column."""
+        """Return where a version has no value for a column."""
         lacks = versions.is_absent(name)
         if place not in self.rules.fills_in:
             return lacks

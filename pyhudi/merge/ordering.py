@@ -26,7 +26,7 @@ _SIGNLESS = np.int64(0x7FFFFFFFFFFFFFFF)
 
 
 def stored_is_greater(stored: Sequence[pa.Array], incoming: Sequence[pa.Array]) -> Mask:
-    """Pair by pair: is the tuple of stored values the greater one? One array per field, all of one length."""
+    """Return, pair by pair, whether the tuple of stored values is greater. One array per field, all of one length."""
     with _refused():
         return _stored_is_greater(stored, incoming)
 
@@ -52,7 +52,7 @@ def ordering_keys(fields: Sequence[pa.Array]) -> list[Key]:
 
 @contextmanager
 def _refused() -> Iterator[None]:
-    """Refuse values that no type holds, such as moments beyond its years or text that is not UTF-8."""
+    """Refuse values that no type holds, such as timestamps beyond its years or text that is not UTF-8."""
     try:
         yield
     except (pa.ArrowException, ValueError, OverflowError) as error:
@@ -60,7 +60,7 @@ def _refused() -> Iterator[None]:
 
 
 def _one_type(left: pa.Array, right: pa.Array) -> pa.Array:
-    """Both arrays, one after the other, in a type that holds the values of both."""
+    """Return both arrays, one after the other, in a type that holds the values of both."""
     kinds = (left.type, right.type)
     if left.type != right.type:
         if any(pa.types.is_null(kind) for kind in kinds):

@@ -1,4 +1,4 @@
-"""Pair merging where a table needs it: choosing its merger, and combining a batch with itself.
+"""Choose the merger of pairs for a table, and combine a batch with itself.
 
 Source: docs/formats/merging.md, "Within one batch".
 """

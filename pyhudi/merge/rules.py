@@ -48,17 +48,17 @@ _STORED = frozenset({Place.FILE, Place.SLICE})
 class MergeRules:
     """Rules of one table. Picklable.
 
-    `partial_update_mode`: "" takes the winner as it is; IGNORE_DEFAULTS fills its nulls, FILL_UNAVAILABLE its columns
+    `partial_update_mode`: "" keeps the winner unchanged; IGNORE_DEFAULTS fills its nulls, FILL_UNAVAILABLE its columns
     that hold `unavailable_marker`, from the loser, in the places of `fills_in`. `delete_field` and `delete_marker`:
-    rows whose field has that text are deletes (`delete_any_case`: in capitals or not). `first_wins`: on equal ordering
-    values the earlier version stays. `merger`: the path of a user's merger, which merges pairs of rows; its context
+    rows whose field has that text are deletes (`delete_any_case`: ignoring case). `first_wins`: on equal ordering
+    values the earlier version wins. `merger`: the path of a user's merger, which merges pairs of rows; its context
     passes it `properties`.
 
-    Exceptions for payload classes: `later_deletes`: where a later delete removes the row, whatever their ordering
-    values; `rows_outlive_deletes`: in log files a row after a delete lives again, whatever its value;
-    `stamped_by_newer`: a merged row has the meta columns of the later version, even when the other one won;
-    `input_fields`: the written batch is combined by these fields, the greater tuple winning as a whole row, None: by
-    these rules.
+    Exceptions for payload classes: `later_deletes`: places where a later delete removes the row, regardless of
+    ordering values; `rows_outlive_deletes`: in log files a row after a delete is alive again, regardless of its value;
+    `stamped_by_newer`: a merged row has the meta columns of the later version, even if the other one won;
+    `input_fields`: the written batch is combined by these fields, and the greater tuple wins as a whole row; None: it
+    is combined by these rules.
     """
 
     mode: str = COMMIT_TIME_ORDERING
@@ -124,7 +124,7 @@ def merge_rules(config: TableConfig, merger_classes: Sequence[str] = ()) -> Merg
 
 
 def marked_deletes(rules: MergeRules, column: pa.Array) -> Mask:
-    """Where the values of `rules.delete_field` mark the row as a delete; null never does."""
+    """Return where the values of `rules.delete_field` mark the row as a delete; null never does."""
     text, marker = column.cast(pa.string()), rules.delete_marker or ""
     if rules.delete_any_case:
         text, marker = pc.utf8_lower(text), marker.lower()
@@ -176,7 +176,7 @@ def _of_payload(payload: str, config: TableConfig) -> MergeRules:
 
 
 def _ordering_fields(configured: tuple[str, ...], stored: Mapping[str, str]) -> tuple[str, ...]:
-    """The fields to compare. Debezium's classes have fixed ones, whatever the table's ordering field is."""
+    """Return the fields to compare. Debezium's classes have fixed ones, which override the table's ordering fields."""
     stored_fields = stored.get("hoodie.table.ordering.fields")
     return configured if stored_fields is None else tuple(stored_fields.split(","))
 

@@ -57,7 +57,7 @@ class Versions:
         )
 
     def followed_by(self, other: Versions) -> Versions:
-        """These versions and then those of `other`."""
+        """Return these versions followed by those of `other`."""
         names = {*self.absent, *other.absent}
         return Versions(
             pa.concat_tables([self.rows, other.rows]),
@@ -67,7 +67,7 @@ class Versions:
         )
 
     def is_absent(self, name: str) -> Mask:
-        """Where a column is absent."""
+        """Return where a column is absent."""
         return self._absent(name)
 
     def _absent(self, name: str) -> Mask:
@@ -101,7 +101,7 @@ def merge_versions(keys: pa.Array, versions: Versions, merger: PairMerger, place
 
 
 def replaced(versions: Versions, positions: Positions, by: Versions) -> Versions:
-    """`versions` with those at `positions` replaced by the ones of `by`."""
+    """Return `versions` with those at `positions` replaced by `by`."""
     index = np.arange(len(versions))
     index[positions] = len(versions) + np.arange(len(positions))
     return versions.followed_by(by).take(index)

@@ -18,7 +18,7 @@ from pyhudi.redaction import is_secret, without_credentials
 from pyhudi.report.figures import first_figures, offsets
 from pyhudi.result import plain
 from pyhudi.services.health import TableHealth
-from pyhudi.timeline.commits import tells_schema
+from pyhudi.timeline.commits import has_table_schema
 from pyhudi.view.file_system_view import FileSystemView
 from pyhudi.view.readable_history import load_readable_history
 
@@ -74,7 +74,7 @@ def _timeline(meta: MetaClient) -> tuple[list[list[object]], list[list[str]]]:
     newer: tuple[str, str] | None = None  # the oldest schema so far: its first instant, and its text
     for recorded in recorded_instants(meta):
         rows.append(_row(recorded.entry(readable)))
-        if recorded.totals is None or not tells_schema(recorded.totals):
+        if recorded.totals is None or not has_table_schema(recorded.totals):
             continue
         time, schema = recorded.instant.requested_time, str(recorded.totals.schema_json)
         if newer is not None and schema != newer[1]:

@@ -37,7 +37,7 @@ _RANK = {data_type: rank for rank, same in enumerate(_NUMBERS) for data_type in 
 
 
 def can_cast(source: pa.DataType, target: pa.DataType) -> bool:
-    """Does `cast` support these two types, neither of them nested?"""
+    """True if `cast` supports these two types, neither of them nested."""
     if source.equals(target) or pt.is_null(source):
         return True
     if pt.is_dictionary(source):
@@ -87,14 +87,14 @@ def cast(array: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def may_be_inexact(source: pa.DataType, target: pa.DataType) -> bool:
-    """Can `cast` lose digits of a value? Times to a coarser unit, and large integers to floating point."""
+    """True if `cast` can lose digits of a value: times to a coarser unit, large integers to floating point."""
     if (pt.is_timestamp(source) and pt.is_timestamp(target)) or (pt.is_time(source) and pt.is_time(target)):
         return _nanos(source) < _nanos(target)
     return pt.is_integer(source) and pt.is_floating(target)
 
 
 def first_inexact(array: pa.Array, target: pa.DataType) -> str | None:
-    """The first value that `cast` would not keep with all its digits, as text; None without one."""
+    """Return, as text, the first value that would lose digits in `cast`; None without one."""
     source = array.type
     if not may_be_inexact(source, target):
         return None
@@ -115,7 +115,7 @@ def first_inexact(array: pa.Array, target: pa.DataType) -> str | None:
 
 
 def _nanos(kind: pa.DataType) -> int:
-    """Nanoseconds in a unit of a timestamp or time."""
+    """Return the nanoseconds in the unit of a timestamp or time."""
     return _NANOS[typing.cast("pa.TimestampType", kind).unit]
 
 
@@ -144,7 +144,7 @@ def _rounded(word: str, unit: Decimal) -> Decimal:
     try:
         return Decimal(word.strip()).quantize(unit, ROUND_HALF_UP, _EXACT)
     except InvalidOperation as error:
-        raise pa.ArrowInvalid(f"{word!r} is no decimal of this size") from error
+        raise pa.ArrowInvalid(f"{word!r} is not a decimal of this size") from error
 
 
 def _to_timestamp(array: pa.Array, source: pa.TimestampType, target: pa.TimestampType) -> pa.Array:

@@ -1,7 +1,7 @@
 """Changes of a table's schema, as by `ALTER TABLE`, and ids for columns without one.
 
 `changed_schema` works on schemas whose columns have ids. A change names a column by its path: `address.city`, in a list
-`items.element.price`, in a map `prices.value.amount`. Names match whatever their case, as in Spark.
+`items.element.price`, in a map `prices.value.amount`. Names match regardless of case, as in Spark.
 
 Columns without an id get one: `numbered_schema` numbers the schema of a table before its first change,
 `numbered_column` a new column. The columns of one record get their ids before the columns inside them, in the order of
@@ -126,7 +126,7 @@ def _part(number: int, name: str, field: pa.Field, ids: Iterator[int]) -> Schema
     return SchemaColumn(number, name, _typed(field.type, ids), field.nullable)
 
 
-FIRST = ""  # instead of the name of the column before
+FIRST = ""  # instead of the name of the preceding column
 
 _Columns = tuple[SchemaColumn, ...]
 _Edit = Callable[[_Columns, str], _Columns]  # the columns of one record, and the name of the column
@@ -138,7 +138,7 @@ class _Checked:
     __slots__ = ()
 
     def __post_init__(self) -> None:
-        """Raises SchemaMismatch for names that are no texts, and types that Arrow does not know."""
+        """Raise SchemaMismatch for names that are not text, and types that Arrow does not know."""
         for field in fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
             if field.name == "type":
@@ -148,7 +148,7 @@ class _Checked:
 
 
 def _type_of(value: object, change: object) -> pa.DataType:
-    """A type of Arrow, or the name of one. Raises SchemaMismatch."""
+    """Return an Arrow type, given itself or by name. Raises SchemaMismatch."""
     if isinstance(value, pa.DataType):
         return value
     try:
@@ -157,7 +157,7 @@ def _type_of(value: object, change: object) -> pa.DataType:
     except ValueError:
         pass
     raise SchemaMismatch(
-        f"{type(change).__name__}: {value!r:.100} is no type. Give one of pyarrow's, such as pa.int64(), pa.string() "
+        f"{type(change).__name__}: {value!r:.100} is not a type. Give a pyarrow type such as pa.int64(), pa.string() "
         "or pa.decimal128(10, 2), or its name as text: 'int64', 'string'."
     )
 
@@ -214,7 +214,7 @@ class MoveColumn(_Checked):
 
 @dataclass(frozen=True, slots=True)
 class DropNotNull(_Checked):
-    """The column may be null from now on."""
+    """The column becomes nullable."""
 
     path: str
 
@@ -225,7 +225,7 @@ SchemaChange = AddColumn | RenameColumn | DropColumn | ChangeType | SetComment |
 def changed_schema(
     schema: InternalSchema, changes: Sequence[SchemaChange], deciding: Collection[str] = ()
 ) -> InternalSchema:
-    """The schema after the changes, one after the other; version and ids of other columns stay.
+    """Return the schema after the changes, applied in order; version and ids of other columns stay.
 
     Args:    deciding: paths of the columns of keys, partitions and ordering.
     Raises:  SchemaMismatch for missing or already existing columns, and for changes that rows can't follow.
@@ -289,7 +289,7 @@ def _edited(columns: _Columns, parents: Sequence[str], name: str, edit: _Edit, c
 def _edited_parts(
     outer: ListType | MapType, parents: Sequence[str], name: str, edit: _Edit, change: SchemaChange
 ) -> ListType | MapType:
-    """A list or map with a change inside; its own parts have fixed names and places."""
+    """Return a list or map with a change inside. Its own parts have fixed names and places."""
     if not parents and not isinstance(change, ChangeType | DropNotNull | SetComment):
         kind = "list" if isinstance(outer, ListType) else "map"
         raise SchemaMismatch(f"{change.path!r} is a part of a {kind}: only its type can be changed.")
@@ -314,7 +314,7 @@ def _index(columns: _Columns, name: str, path: str) -> int:
 
 
 def _check_new(columns: _Columns, path: str, name: str) -> None:
-    """Refuse a name that exists, whatever its case: Spark ignores the case of names."""
+    """Refuse a name that exists in any case: Spark ignores the case of names."""
     same = next((column.name for column in columns if column.name.lower() == name.lower()), None)
     if same is not None:
         raise SchemaMismatch(f"There is a column {same!r} already, so {path!r} can't be added or be a new name.")

@@ -50,7 +50,7 @@ class ColumnMapping:
 
 @dataclass(frozen=True, slots=True)
 class FileColumns:
-    """A query's columns in a file: `names` there, which it may lack; `by_id` is None if columns match by name."""
+    """A query's columns in a file: their `names` there (the file may lack some); `by_id`: None if matched by name."""
 
     names: tuple[str, ...]
     by_id: ColumnMapping | None = None
@@ -133,10 +133,10 @@ def _renamed_fields(
     for position, field in enumerate(fields):
         column = by_name.get(field.name)
         if column is None and parent == _ROOT and field.name in META_COLUMNS:
-            out.append(field)  # histories may leave them out
+            out.append(field)  # histories may omit them
         elif column is None or column.id not in names:
-            # Under no name that a query can have, so that a new column of the same name stays null. Not with NUL, where
-            # names inside of types end on their way through the C data interface.
+            # A name that no query can have, so that a new column of the same name stays null. Not with NUL, which
+            # would end names inside types in the C data interface.
             out.append(field.with_name(f"\x01dropped {parent} {position}"))
         else:
             out.append(pa.field(names[column.id], _renamed(field.type, column, names), nullable=field.nullable))

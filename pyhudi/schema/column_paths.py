@@ -15,9 +15,9 @@ __all__ = ["ColumnChanges", "check_twins", "column_paths", "zones_of"]
 
 @dataclass(frozen=True, slots=True)
 class ColumnChanges:
-    """Paths of columns that a later schema has more, has with other types, and lacks.
+    """Paths of the columns that a later schema adds, changes in type, and drops.
 
-    What is inside of a column that was added or dropped is not named.
+    Parts of an added or dropped column are not listed.
     """
 
     added: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class ColumnChanges:
 
 
 def zones_of(schema: pa.Schema) -> dict[str, str]:
-    """The zones of columns with moments, but for UTC, by their paths."""
+    """Return the time zones of timestamp columns, except UTC, by path."""
     kinds = {path: kind for path, kind in column_paths(schema).items() if pt.is_timestamp(kind)}
     return {path: kind.tz for path, kind in kinds.items() if kind.tz not in (None, "UTC", "Etc/UTC", "+00:00")}
 
@@ -47,7 +47,7 @@ def zones_of(schema: pa.Schema) -> dict[str, str]:
 def check_twins(schema: pa.Schema, known: pa.Schema) -> None:
     """Raise SchemaMismatch for columns, or fields of one struct, whose names differ only by case: Spark reads neither.
 
-    `known`: columns that a table has already pass.
+    `known`: the table's columns, which pass.
     """
     paths, before = column_paths(schema), column_paths(known)
     spelled: dict[str, str] = {}
@@ -62,19 +62,19 @@ def check_twins(schema: pa.Schema, known: pa.Schema) -> None:
 
 
 def _are_same_kind(old: pa.DataType, new: pa.DataType) -> bool:
-    """Are both nested in the same way? Then their own columns differ."""
+    """True if both are nested in the same way, so that the difference is in their own columns."""
     kinds = (pt.is_struct, is_list, pt.is_map)
     return any(kind(old) and kind(new) for kind in kinds)
 
 
 def _outermost(paths: dict[str, pa.DataType], others: dict[str, pa.DataType]) -> tuple[str, ...]:
-    """The paths that the others lack, without those inside of one of them."""
+    """Return the paths missing in `others`, without those inside another missing one."""
     missing = [path for path in paths if path not in others]
     return tuple(path for path in missing if not any(path.startswith(f"{outer}.") for outer in missing))
 
 
 def column_paths(schema: pa.Schema) -> dict[str, pa.DataType]:
-    """All columns and nested fields by their paths: `address.city`, `items.element.price`, `prices.value`."""
+    """Return all columns and nested fields by path: `address.city`, `items.element.price`, `prices.value`."""
     paths: dict[str, pa.DataType] = {}
     pending = [(field.name, field.type) for field in reversed(list(schema))]
     while pending:

@@ -2,12 +2,12 @@
 
 Allowed: new columns (made nullable, appended at the end of the root or of their struct), types that can be widened in
 the table (int → long → float → double), data narrower than the table (widened on the way in, also to text). Required
-columns stay required whatever the data's type says: rows without a value are refused (`required.py`). Refused, all
-offending columns in one message: narrowing and unrelated types, columns that would change their kind (number → string,
-string → binary; an option allows it), names that differ only by case, names that columns had before, new names that
-nearly are those of missing columns (unless the call says that it adds columns), missing columns (unless an option says
+columns stay required even if the data's type is nullable: rows without a value are refused (`required.py`). Refused,
+all offending columns in one message: narrowing and unrelated types, columns that would change their kind (number →
+string, string → binary; an option allows it), names that differ only by case, former names of columns, new names that
+resemble those of missing columns (unless the call says that it adds columns), missing columns (unless an option says
 null or drop), changes of key and partition columns. Names match exactly; order does not matter. An untyped null, at any
-depth, has the type of the table there.
+depth, takes the type that the table has there.
 Source: docs/formats/schema.md, "Evolution on write".
 """
 
@@ -62,8 +62,8 @@ def evolve(
         former: path → what became of the column that had it (`former_names`); data can't bring it back.
         missing: of whole columns that the data lacks: "kept", stored rows keep their values; "null", there are none;
             "refused".
-        schema_mode: "merge" takes new columns whatever their names, "strict" none, and no wider types; None: those that
-            don't look misspelt.
+        schema_mode: "merge" accepts all new columns, "strict" none, and no wider types; None: those that don't look
+            misspelt.
     Returns: data columns only. `project(data, evolve(...))` brings the data into it.
     Raises:  SchemaMismatch naming every column that does not fit, with both types and the reason.
     """
@@ -107,7 +107,7 @@ class _Step:
     missing: str
     schema_mode: str | None
     problems: list[str] = field(default_factory=list)
-    lacking: list[str] = field(default_factory=list)  # columns that the data lacks and may not
+    lacking: list[str] = field(default_factory=list)  # columns that the data must not lack
 
     def fields(self, old: Sequence[pa.Field], new: Sequence[pa.Field], path: str) -> list[pa.Field]:
         """Fields of a struct (or of the root, path "") after the write: the old ones in their order, then the new."""
@@ -198,7 +198,7 @@ class _Step:
         return pa.field(old.name, self._type(old.type, new.type, path), nullable=old.nullable)
 
     def _refusal(self, old: pa.DataType, new: pa.DataType, path: str) -> str | None:
-        """Why data of type `new` can't go into a column of another type `old`; None when it can."""
+        """Return why data of type `new` doesn't fit a column of another type `old`; None if it does."""
         if path in self.protected and not _same_text(old, new):
             return "a key or partition column keeps its type, or older rows would not be found again"
         if _takes(old, new):
@@ -216,17 +216,17 @@ class _Step:
             return "one is a moment in UTC, the other a local time: say which zone you mean by casting the data"
         if pt.is_decimal(old) and pt.is_decimal(new):
             return f"digits could be lost: cast the data{or_widen(path, old, new)}"
-        return f"that is no widening: cast the data to {old}"
+        return f"that is not a widening: cast the data to {old}"
 
 
 def misfit(problems: Iterable[str]) -> SchemaMismatch:
-    """The error for data that does not fit the table's schema."""
+    """Return the error for data that does not fit the table's schema."""
     listed = "".join(f"\n  - {problem}" for problem in problems)
     return SchemaMismatch(f"The data does not fit the table's schema; nothing was written:{listed}")
 
 
 def misspelt(name: str, near: str) -> str:
-    """What is wrong with a new column beside a missing one of nearly its name."""
+    """Describe the fault of a new column whose name resembles that of a missing one."""
     return (
         f"column {name!r}: the table has no such column, and the data lacks {near!r}. Did you mean {near!r}? Rename "
         "the column in the data; if it is a new one, say schema_mode='merge' (hoodie.pyhudi.schema.mode=merge)"
@@ -234,7 +234,7 @@ def misspelt(name: str, near: str) -> str:
 
 
 def wider_decimal(old: pa.DataType, new: pa.DataType) -> pa.DataType | None:
-    """The decimal that takes the values of both; None where one is no decimal, and for more than 38 digits."""
+    """Return the decimal that holds the values of both; None if one is not a decimal, or for more than 38 digits."""
     if not (pt.is_decimal(old) and pt.is_decimal(new)):
         return None
     scale = max(old.scale, new.scale)
@@ -243,22 +243,23 @@ def wider_decimal(old: pa.DataType, new: pa.DataType) -> pa.DataType | None:
 
 
 def or_widen(path: str, old: pa.DataType, new: pa.DataType) -> str:
-    """The end of a message about decimals that don't fit: the change that lets the column take both, "" for none."""
+    """Return the end of a message about decimals that don't fit: the change that makes the column fit both, or ""."""
     wider = wider_decimal(old, new)
     return "" if wider is None else f", or widen the column: table.alter(ChangeType({path!r}, pa.{wider}))"
 
 
 def _takes(old: pa.DataType, new: pa.DataType) -> bool:
-    """Does a column of type `old` take data of type `new`, unchanged or widened, without changing the table?"""
+    """True if a column of type `old` accepts data of type `new`, unchanged or widened, without a table change."""
     if pt.is_timestamp(old) and pt.is_timestamp(new):
-        return bool((old.tz is None) == (new.tz is None))  # a coarser column cuts: Spark has no milliseconds to cast to
+        # A coarser column truncates: Spark has no millisecond type to cast to.
+        return bool((old.tz is None) == (new.tz is None))
     if pt.is_decimal(old):
         return bool(pt.is_decimal(new) and can_cast(new, old))
     return _widens(new, old)
 
 
 def _same_text(old: pa.DataType, new: pa.DataType) -> bool:
-    """Do values of type `new` have the same text, hence the same keys and paths, once they are stored as `old`?"""
+    """True if values of type `new` have the same text, hence the same keys and paths, when stored as `old`."""
     same_kind = pt.is_integer(old) == pt.is_integer(new)
     return old in _NUMBERS and new in _NUMBERS and same_kind and _widens(new, old)
 

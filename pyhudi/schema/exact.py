@@ -1,8 +1,8 @@
-"""Casts that lose nothing, for the values of which keys and partition paths are made.
+"""Lossless casts, for the values of keys and partition paths.
 
 A key is the text of a value, and the text depends on the type: 1 is the key "1", 1.0 is "1.0", "01" is "01". Two types
 in one column would make two rows of one value. So values get the column's type before they become text, and a value
-that the column can't hold as it is, is refused.
+that the column can't hold unchanged is refused.
 
 number → number        the same number; a float beyond the whole numbers that it can count is refused
 text → number, date    only as the column would write it: "1", not "01"; also text → boolean
@@ -28,7 +28,7 @@ _COUNTS_TO = {pa.float16(): 1 << 11, pa.float32(): 1 << 24, pa.float64(): 1 << 5
 
 
 def can_be_exact(source: pa.DataType, target: pa.DataType) -> bool:
-    """Can any value of `source` be one of `target`? Then `exactly` looks at the values."""
+    """True if some value of `source` can be one of `target`. `exactly` then checks the values."""
     if pt.is_dictionary(source):
         return can_be_exact(source.value_type, target)
     if pt.is_null(source) or same_layout(source, target):
@@ -49,7 +49,7 @@ def can_be_exact(source: pa.DataType, target: pa.DataType) -> bool:
 
 
 def exactly(array: pa.Array, target: pa.DataType, path: str) -> pa.Array:
-    """The array as `target`, each value as it is.
+    """Return the array as `target`, each value unchanged.
 
     Args:    path: the column's name, for the error.
     Raises:  SchemaMismatch for types that have no common values, and for the first value that would change.
@@ -77,7 +77,7 @@ def exactly(array: pa.Array, target: pa.DataType, path: str) -> pa.Array:
 
 
 def _made(array: pa.Array, target: pa.DataType) -> tuple[pa.Array, pa.Array | None]:
-    """The array as `target`, and where values changed; None for nowhere. Raises pa.ArrowException."""
+    """Return the array as `target`, and where values changed (None: nowhere). Raises pa.ArrowException."""
     source = array.type
     if same_layout(source, target):
         return project(pa.record_batch([array], names=["_"]), pa.schema([("_", target)])).column(0), None

@@ -1,4 +1,4 @@
-"""Names that columns had before: what the schema history says of a name that the table no longer has.
+"""Former names of columns: what became of a name that the table no longer has, according to its schema history.
 
 A writer may still send the old name of a column that another writer renamed or dropped. By its ids the history tells
 which column the name was. Source: docs/formats/schema.md, "Schema history".
@@ -25,7 +25,7 @@ class FormerName:
     changed_at: str
 
     def refusal(self, name: str) -> str:
-        """Why data can't have a column of the former name."""
+        """Return why data can't have a column of the former name."""
         if self.path is None:
             return (
                 f"the table dropped it at {self.changed_at}. Leave it out; if a new column is meant, add it first: "

@@ -1,4 +1,4 @@
-"""Names that differ as by a slip of the keys: `pirce` and `price`, `unitPrice` and `unit_price`."""
+"""Find names that differ by a typing error: `pirce` and `price`, `unitPrice` and `unit_price`."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterable
 
 __all__ = ["near_name"]
 
-_LEAST_LETTERS = 3  # of a word that may have a wrong one: `x` and `y` are two names
+_LEAST_LETTERS = 3  # of a word that may have a typing error: `x` and `y` are different names
 
 
 def near_name(name: str, others: Iterable[str]) -> str | None:
-    """The first of the others that nearly is this name; None without one.
+    """Return the first of the other names that resembles this one; None without one.
 
-    Case and separators don't count. Each word may have one letter that is wrong, missing, added, or in the place of its
-    neighbour. Names that differ by digits are different: `price1` and `price2`.
+    Case and separators are ignored. Each word may have one letter that is wrong, missing, added, or swapped with its
+    neighbour. Names that differ by a digit, like `price1` and `price2`, are different.
     """
     return next((other for other in others if _is_near(name, other)), None)
 
@@ -36,7 +36,7 @@ def _letters(name: str) -> str:
 
 
 def _is_slip(one: str, other: str) -> bool:
-    """Do the words differ by one letter, or by two neighbours in the other order?"""
+    """True if the words differ by one letter, or by two swapped neighbours."""
     short, long = sorted((one, other), key=len)
     if len(short) < _LEAST_LETTERS or len(long) - len(short) > 1:
         return False

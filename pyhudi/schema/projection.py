@@ -27,7 +27,7 @@ __all__ = ["as_type", "project", "same_layout"]
 
 
 def same_layout(source: pa.DataType, target: pa.DataType) -> bool:
-    """Do the types differ at most in names of list items and map entries, nullability and field metadata?"""
+    """True if the types differ at most in names of list items and map entries, nullability and field metadata."""
     if pa.types.is_struct(source) and pa.types.is_struct(target):
         return source.num_fields == target.num_fields and all(
             ours.name == theirs.name and same_layout(ours.type, theirs.type)
@@ -68,9 +68,9 @@ def project(data: Rows, target: pa.Schema, *, exact: bool = False) -> Rows:
     Args:
         data: a record batch or a table.
         target: the columns of the result, in order.
-        exact: refuse values that would lose digits, as rows of a caller may have them. Milliseconds are cut from
-            microseconds all the same: Spark has no other times. Hudi reads older files without these checks.
-    Returns: the same kind; the same object when it has these columns and types already.
+        exact: refuse values that would lose digits, for rows of a caller. Microseconds are still truncated to
+            milliseconds: Spark has no other timestamps. Hudi reads older files without these checks.
+    Returns: the same kind; the same object if it already has these columns and types.
     Raises:  SchemaMismatch naming the column, when a value or a type can't be converted.
     """
     if data.schema.equals(target):
@@ -145,7 +145,7 @@ def _convert(array: pa.Array, target: pa.DataType, path: str, exact: bool = Fals
 
 
 def _way_out(path: str, source: pa.DataType, target: pa.DataType) -> str:
-    """What a caller can do with values that have too many digits."""
+    """Return advice for values with too many digits."""
     if pa.types.is_integer(source):
         return (
             f"Cast the values to {target} yourself, or let the column be text or a decimal: ChangeType({path!r}, ...)."
@@ -156,14 +156,14 @@ def _way_out(path: str, source: pa.DataType, target: pa.DataType) -> str:
 
 
 def _decoded(array: pa.DictionaryArray) -> pa.Array:
-    """The values that the codes stand for; no kernel takes views."""
+    """Return the values of the codes; no kernel accepts a dictionary of views."""
     words = array.dictionary
     plain = plain_type(words.type)
     return array.dictionary_decode() if plain.equals(words.type) else words.cast(plain).take(array.indices)
 
 
 def _unrolled(array: pa.RunEndEncodedArray) -> pa.Array:
-    """The value of each row, of runs of any type."""
+    """Return the value of each row, for runs of any type."""
     ends = array.run_ends.to_numpy()
     rows = np.searchsorted(ends, np.arange(len(array)) + array.offset, side="right")
     values = array.values

@@ -38,7 +38,7 @@ def check_required(rows: pa.Table | pa.RecordBatch, required: pa.Schema, keys: p
 
 
 def first_null(rows: pa.Table | pa.RecordBatch, required: pa.Schema) -> tuple[str, int] | None:
-    """The position of the first forbidden null: the column's path and the row; None without one.
+    """Return the position of the first forbidden null: the column's path and the row; None without one.
 
     Args:
         rows: columns of any physical form; missing ones are null in each row.
@@ -56,7 +56,7 @@ def first_null(rows: pa.Table | pa.RecordBatch, required: pa.Schema) -> tuple[st
 
 
 def null_refused(path: str, key: object) -> SchemaMismatch:
-    """The error for a row that lacks a value."""
+    """Return the error for a row that lacks a value."""
     return SchemaMismatch(
         f"Null-value for required field: the column {path!r} is NOT NULL, and the row with the key {key!r} has no "
         f"value in it. Nothing was written. Give it one, or let the column take nulls: "
@@ -115,7 +115,7 @@ def _children(array: pa.Array, kind: pa.DataType, path: str) -> Iterable[tuple[p
 
 
 def _plain(array: pa.Array) -> pa.Array:
-    """Values of an array whose own bitmap does not say which are null."""
+    """Return the values of an array whose own bitmap does not mark the nulls."""
     if isinstance(array, pa.DictionaryArray):
         return array.dictionary_decode() if array.dictionary.null_count else array.indices
     return array

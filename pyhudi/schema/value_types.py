@@ -1,7 +1,7 @@
-"""The types of Python's values beside those of a table's columns: structs have the fields that dicts name.
+"""The types of Python values, to compare with those of a table's columns: a struct has the fields that dicts name.
 
-Given a struct's type, Arrow makes null of a field that no dict names, and leaves out one that the type lacks. With the
-types from here both can be seen, and refused.
+Given a struct's type, Arrow turns a field that no dict names into null, and drops one that the type lacks. With the
+types from here, both are noticed and can be refused.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ __all__ = ["named_type", "nulls_typed", "typed_nulls"]
 
 
 def named_type(data_type: pa.DataType, values: Iterable[object]) -> pa.DataType:
-    """The type with just those fields of structs, at any depth, that one of the values names.
+    """Return the type with only those fields of structs, at any depth, that some value names.
 
-    A nested part of which no value tells the fields is an untyped null: `typed_nulls` gives it the type of the table.
-    Raises TypeError for a name that is no text.
+    A nested part without a value is an untyped null: `typed_nulls` gives it the type of the table. Raises TypeError
+    for a name that is not text.
     """
     if not pt.is_nested(data_type):
         return data_type
@@ -42,7 +42,7 @@ def named_type(data_type: pa.DataType, values: Iterable[object]) -> pa.DataType:
 
 
 def _named_struct(data_type: pa.StructType, given: Sequence[object]) -> pa.DataType:
-    """Arrow takes dicts and lists of pairs by name, tuples by place: these have all fields."""
+    """Return the struct of the named fields. Arrow reads tuples by position, so they have all fields."""
     dicts = [dict(value) if isinstance(value, Mapping | list) else None for value in given]
     by_name = [value for value in dicts if value is not None]
     if len(by_name) < len(dicts):
@@ -50,7 +50,7 @@ def _named_struct(data_type: pa.StructType, given: Sequence[object]) -> pa.DataT
     names = dict.fromkeys(name for value in by_name for name in value)
     odd = next((name for name in names if not isinstance(name, str)), None)
     if odd is not None:
-        raise TypeError(f"a struct has the key {brief(odd)}, which is no text")
+        raise TypeError(f"a struct has the key {brief(odd)}, which is not text")
     inner = {name: [value.get(name) for value in by_name] for name in names}
     known = {field.name for field in data_type.fields}
     fields = [
@@ -61,7 +61,7 @@ def _named_struct(data_type: pa.StructType, given: Sequence[object]) -> pa.DataT
 
 
 def nulls_typed(new: Sequence[pa.Field], old: Sequence[pa.Field]) -> list[pa.Field]:
-    """Incoming fields, with an untyped null replaced by the table's type."""
+    """Return incoming fields with untyped nulls replaced by the table's types."""
     old_types = {field.name: field.type for field in old}
     return [
         field.with_type(typed_nulls(field.type, old_types[field.name])) if field.name in old_types else field
@@ -70,7 +70,7 @@ def nulls_typed(new: Sequence[pa.Field], old: Sequence[pa.Field]) -> list[pa.Fie
 
 
 def typed_nulls(new: pa.DataType, old: pa.DataType) -> pa.DataType:
-    """A type with an untyped null, at any depth, replaced by what the table's has there."""
+    """Return a type with untyped nulls, at any depth, replaced by the table's types there."""
     if pt.is_null(new):
         return old
     if pt.is_struct(new) and pt.is_struct(old):

@@ -139,14 +139,14 @@ class ArrowStorage(AlwaysSynced):
             except OSError as error:
                 if self._infos([self._at(path)], path)[0].type is not pafs.FileType.NotFound:
                     raise
-                # Deleted since it was opened. S3's answer to that may be longer than the object; PyArrow has no room
-                # for it, and does not know what it says.
+                # Deleted since it was opened. S3's error response may be longer than the object; PyArrow then has no
+                # room for it and can't read it.
                 raise FileNotFoundError(path) from error
 
     def open_input(self, path: str) -> pa.NativeFile:
         with self._translated(path):
             if not self._asked and self._filesystem.type_name == "abfs":
-                # PyArrow ends the process when it opens a file and gets no token; it survives this request.
+                # PyArrow aborts the process if it gets no token while it opens a file. This request fails without that.
                 self._infos([self._at(path)], path)
                 self._asked.append(True)
             opened = partial(self._filesystem.open_input_file, self._at(path))
@@ -238,7 +238,7 @@ class ArrowStorage(AlwaysSynced):
                 self._changed(path, partial(self._filesystem.delete_dir, where))
 
     def copy_file(self, source: str, target: str) -> None:
-        """Copy a file; object stores do it on their side."""
+        """Copy a file. Object stores copy it on the server."""
         inside(source, self.root)
         with self._translated(target):
             self._make_parent(target)
@@ -257,7 +257,7 @@ class ArrowStorage(AlwaysSynced):
         """Do nothing: neither object stores nor pyarrow.fs support it."""
 
     def _infos(self, asked: pafs.FileSelector | Sequence[str], path: str) -> Sequence[pafs.FileInfo]:
-        """What the store says of paths, or of a folder's entries."""
+        """Ask the store for information on paths, or on a folder's entries."""
         asks = cast("Callable[[], Sequence[pafs.FileInfo]]", partial(self._filesystem.get_file_info, asked))  # type: ignore[arg-type]
         return answer_of(asks, self.full_path(path), self._timeout_s)
 
@@ -332,7 +332,7 @@ class ArrowStorage(AlwaysSynced):
 
 
 def _shown(infos: Iterable[FileInfo]) -> tuple[FileInfo, ...]:
-    """The entries of a listing, by name, without half-written files."""
+    """Return the entries of a listing, sorted by name, without half-written files."""
     return tuple(sorted((i for i in infos if i.is_dir or not is_temporary(i.name)), key=lambda info: info.name))
 
 

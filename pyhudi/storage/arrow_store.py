@@ -1,4 +1,4 @@
-"""The object stores behind ArrowStorage, for two clients: pyarrow.fs, and obstore for puts with conditions.
+"""The object stores behind ArrowStorage, for two clients: pyarrow.fs, and obstore for conditional puts.
 
 Both use the same location with the same credentials. Hadoop's keys are described in the file of each store.
 """
@@ -113,7 +113,7 @@ def delete_files(api: ObjectStore, paths: Sequence[str], where: str) -> None:
     try:
         try:
             api.module.delete(api.store, paths)
-        except (api.exceptions.NotFoundError, FileNotFoundError):  # and the others remain
+        except (api.exceptions.NotFoundError, FileNotFoundError):  # one is missing, the others were not deleted
             for path in paths:
                 with suppress(api.exceptions.NotFoundError, FileNotFoundError):
                     api.module.delete(api.store, path)
@@ -149,7 +149,7 @@ def shown_store_error(where: str, error: Exception) -> StorageError:
 
 
 def text_options(options: Mapping[str, str]) -> dict[str, str]:
-    """The options. Raises ConfigError for values that are not text (without showing them), and for wrong addresses."""
+    """Return the options. Raises ConfigError for values that are not text (never shown) and for invalid addresses."""
     for key, value in options.items():
         if not isinstance(key, str) or not isinstance(value, str) or not is_text(key + value):
             kind = type(value if isinstance(key, str) else key).__name__
@@ -166,7 +166,7 @@ def text_options(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def find_store_of_deletes(uri: str, options: tuple[tuple[str, str], ...], kind: str) -> ObjectStore | None:
-    """Another client for deletions, where pyarrow would make an empty object for the folder of a deleted file."""
+    """Return obstore's client for deletes if pyarrow's would make an empty object for a deleted file's folder."""
     if kind == "s3" or (kind == "abfs" and deletes_many_at_once(dict(options), AzurePlace.of(uri))):
         return find_object_store(uri, options, kind)
     return None
@@ -174,7 +174,7 @@ def find_store_of_deletes(uri: str, options: tuple[tuple[str, str], ...], kind: 
 
 @lru_cache(maxsize=64)
 def _opened(stores: ModuleType, kind: str, uri: str, options: tuple[tuple[str, str], ...]) -> Store:
-    """Open a store, not by obstore's `from_url`: unlike pyarrow and Hadoop it decodes "%" and cuts at "?" and "#"."""
+    """Open a store without obstore's `from_url`, which, unlike pyarrow and Hadoop, decodes "%" and cuts at "?", "#"."""
     settings = dict(options)
     if kind == "abfs":
         place = AzurePlace.of(uri)
@@ -191,7 +191,7 @@ def _opened(stores: ModuleType, kind: str, uri: str, options: tuple[tuple[str, s
 
 
 def _limited(arguments: ClientArguments, options: Mapping[str, str]) -> ClientArguments:
-    """The arguments of obstore's client with the limit of the options, which holds for calls that change something."""
+    """Return the arguments of obstore's client with the options' time limit, for calls that change the store."""
     limit_s = timeout_s(options)
     if limit_s is None:
         return arguments

@@ -1,9 +1,9 @@
 """Azure: Hadoop's keys (`fs.azure.*`) as arguments of pyarrow's AzureFileSystem and obstore's AzureStore.
 
     abfs[s]://<container>@<account>.dfs.core.windows.net/<path>
-    abfs[s]://<container>/<path>, az://<container>/<path>       the account is an option, or the environment's
+    abfs[s]://<container>/<path>, az://<container>/<path>       an option or the environment names the account
 
-A key may end with the account's host, `fs.azure.account.key.<account>.dfs.core.windows.net`, or go without it.
+A key may end with the account's host, as in `fs.azure.account.key.<account>.dfs.core.windows.net`, or omit it.
 Without any key pyarrow takes a service principal, workload or managed identity, or the login of `az`; obstore takes
 that login only when it is told to (`use_azure_cli`).
 """
@@ -54,14 +54,14 @@ class AzurePlace:
 
 
 def with_account(uri: str, options: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-    """The URI in Hadoop's form, which names the account, and the options without what only that says.
+    """Return the URI in Hadoop's form, which names the account, and the options without account and domain.
 
-    Raises: ConfigError where nothing names the account, and for an option that names another one.
+    Raises: ConfigError if nothing names the account, or an option names another one.
     """
     scheme, _, rest = uri.partition("://")
     container, _, path = rest.partition("/")
-    others = dict(options)
-    account, domain = others.pop(AZURE_ACCOUNT, None), others.pop(AZURE_DOMAIN, _PUBLIC_CLOUD)
+    remaining = dict(options)
+    account, domain = remaining.pop(AZURE_ACCOUNT, None), remaining.pop(AZURE_DOMAIN, _PUBLIC_CLOUD)
     if "@" in container or "." in container:  # a container's name has no dots, a host has
         place = AzurePlace.of(f"abfss://{rest}" if scheme == "az" else uri)
         if account not in (None, place.account):
@@ -75,9 +75,9 @@ def with_account(uri: str, options: Mapping[str, str]) -> tuple[str, dict[str, s
                 f"abfss://{container}@account.dfs.core.windows.net/{path}."
             )
         uri = f"{'abfss' if scheme == 'az' else scheme}://{container}@{account}.dfs.{domain}/{path}"
-    if endpoint := others.get(AZURE_ENDPOINT):
-        others[AZURE_ENDPOINT] = endpoint.rstrip("/").removesuffix(f"/{account}")
-    return uri, others
+    if endpoint := remaining.get(AZURE_ENDPOINT):
+        remaining[AZURE_ENDPOINT] = endpoint.rstrip("/").removesuffix(f"/{account}")
+    return uri, remaining
 
 
 def azure_arguments(options: Mapping[str, str], place: AzurePlace) -> ClientArguments:
@@ -114,9 +114,7 @@ def azure_store_arguments(options: Mapping[str, str], place: AzurePlace) -> Clie
 
 
 def deletes_many_at_once(options: Mapping[str, str], place: AzurePlace) -> bool:
-    """Does a batch of deletes work? obstore sends batches, whose signature Azure certainly accepts only with the
-    account's key.
-    """
+    """True if batch deletes are sure to work: Azure reliably accepts their signature only with the account's key."""
     return "account_key" in _credentials(options, place)
 
 
@@ -137,7 +135,7 @@ def _setting(options: Mapping[str, str], place: AzurePlace, key: str) -> str | N
 
 
 def _logs_in_by_cli(options: Mapping[str, str], place: AzurePlace) -> bool:
-    """Is the login of `az` the credential?"""
+    """True if the login of `az` is the credential."""
     return _setting(options, place, _AUTH_TYPE) == AZURE_CLI[_AUTH_TYPE]
 
 
@@ -171,7 +169,7 @@ def _credentials(options: Mapping[str, str], place: AzurePlace) -> dict[str, str
 def _service_principal(
     client: str | None, secret: str | None, endpoint: str | None, tenant: str | None
 ) -> dict[str, str]:
-    """A service principal; without a secret a managed identity, or the clients' own search."""
+    """Return a service principal; without a secret, a managed identity; without both, nothing: the clients search."""
     if not client or not secret:
         return {"client_id": client} if client else {}
     # https://login.microsoftonline.com/<tenant>/oauth2/token

@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 
-# Timeline files are the largest files read this way, and Java readers hold one in an array of at most so many bytes.
+# Timeline files are the largest files read this way. Java readers hold one in a byte array, which has this limit.
 READ_BYTES_MAX = 2**31 - 1
 
 
@@ -83,7 +83,7 @@ class Storage(Protocol):
 
     @property
     def keeps_order(self) -> bool:
-        """Do all earlier changes outlast a power cut if a later one does?"""
+        """True if a change that outlasts a power cut implies that all earlier ones do."""
         ...
 
     def full_path(self, path: str) -> str:
@@ -119,8 +119,8 @@ class Storage(Protocol):
         ...
 
     def sync(self, paths: Iterable[str]) -> None:
-        """Return when the present state of these files, existing or deleted, outlasts a power cut, whichever process on
-        this machine wrote them: contents, names, and the folders above them; for "", all folders above the table.
+        """Wait until the current state of these files, existing or deleted, outlasts a power cut: contents, names, and
+        the folders above them, whichever process on this machine wrote them; for "", all folders above the table.
         """
         ...
 
@@ -158,7 +158,7 @@ class Storage(Protocol):
 
 
 class AlwaysSynced:
-    """For stores whose changes outlast a power cut when they return, so that nothing is left to sync.
+    """Mixin for stores whose changes outlast a power cut as soon as the call returns: there is nothing to sync.
 
     Object stores guarantee this. On HDFS a closed file is in the memory of several machines; pyarrow has no call to
     write it to their disks (docs/storage.md, "A power cut").
@@ -177,19 +177,19 @@ class AlwaysSynced:
 
 @contextmanager
 def as_storage_error(where: str) -> Iterator[None]:
-    """Around calls of a sink from `open_output`. `where`: the file's full path. Raises StorageError."""
+    """Turn errors of a sink from `open_output` into StorageError. `where`: the file's full path."""
     try:
         yield
     except OSError as error:
         raise StorageError(
-            f"{where}: the file could not be written: {error}. The write is not complete; what it left is taken away "
-            f"by the next one. Make room, or mend the store, and write again."
+            f"{where}: the file could not be written: {error}. The write is not complete; the next one removes its "
+            f"files. Make room, or repair the store, and write again."
         ) from error
 
 
 @contextmanager
 def as_temporary_error(where: str, setting: str = "the environment variable TMPDIR") -> Iterator[None]:
-    """Around calls that make, write or read back a file of rows in a temporary folder. Raises StorageError.
+    """Turn errors of calls that create, write or read a file of rows in a temporary folder into StorageError.
 
     Args: where: the file; setting: the setting that names its folder.
     """

@@ -1,11 +1,11 @@
 """FileCache: footers, schemas, bodies and blocks of files, in this process's memory for later readers.
 
     file state     device, inode, size, and both times of a file: changed bytes have another state
-    entry          a thing made from a file in one state; a file that may be changing has none
+    entry          a value derived from a file in one state; a file that may be changing has none
 
 A replaced or changed file has another state, so entries of the old one are never used again. Times of files have
 limited resolution: two changes within one step would leave the same state. So a file counts as settled, and gets
-entries, when its last change is longer ago than a step. Files in stores without states are read every time.
+entries, only once its last change is more than a step ago. Files in stores without states are read every time.
 Source: docs/decisions/0015-what-is-kept-of-files.md.
 """
 
@@ -40,15 +40,15 @@ __all__ = [
 ]
 
 CACHE_BYTES = 64 << 20  # of all entries together
-_LARGEST_PART = 4  # a thing larger than the cache divided by this gets no entry
-_ENTRY_BYTES = 500  # about the size of an entry, without its thing
+_LARGEST_PART = 4  # a value larger than the cache divided by this is not cached
+_ENTRY_BYTES = 500  # approximate size of an entry, without its value
 _STEP_MS = 100  # kernels record times by their clock's tick, 10 ms at most
 _COARSE_STEP_MS = 5000  # for file systems with whole milliseconds or seconds: FAT has steps of 2 s
 _MS = 1_000_000  # in ns
 
 _CLOCK = SystemClock()
 
-_ASKED_ONCE = object()  # stands for a thing that is made on the next use
+_ASKED_ONCE = object()  # marks a value that is loaded on the next use
 
 T = TypeVar("T")
 
@@ -68,7 +68,7 @@ class FileState(NamedTuple):
         return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
     def is_settled(self, now_ms: int) -> bool:
-        """Would a change from `now_ms` on alter the state?"""
+        """True if any change from `now_ms` on would alter the state."""
         newest = max(self.modified_ns, self.changed_ns)
         is_coarse = self.modified_ns % _MS == 0 or self.changed_ns % _MS == 0
         return newest // _MS + (_COARSE_STEP_MS if is_coarse else _STEP_MS) < now_ms
@@ -81,23 +81,23 @@ def state_of(storage: Storage, path: str) -> FileState | None:
 
 
 def settled_state(storage: Storage, path: str) -> FileState | None:
-    """Like `state_of`; None also for a file that was changed just now."""
+    """Like `state_of`, but None for a file that was changed just now."""
     state = state_of(storage, path)
     return state if state is not None and state.is_settled(_CLOCK.now_ms()) else None
 
 
 class FileCache:
-    """Things by key, up to a number of bytes; the least recently used are dropped first. Thread-safe.
+    """Values by key, up to a number of bytes; the least recently used are dropped first. Thread-safe.
 
-    Callers must not change the things.
+    Callers must not change the values.
     """
 
     def __init__(self, limit_bytes: int = CACHE_BYTES) -> None:
         self._limit_bytes = limit_bytes
-        self.begin_anew()
+        self.reset_after_fork()
 
-    def begin_anew(self) -> None:
-        """Start empty, with a new lock: another thread may have held the old one when this process was forked."""
+    def reset_after_fork(self) -> None:
+        """Empty the cache and replace its lock, which another thread may have held when this process was forked."""
         self.size_bytes = 0
         self._entries: OrderedDict[Hashable, tuple[object, int]] = OrderedDict()
         self._lock = threading.Lock()
@@ -106,7 +106,7 @@ class FileCache:
         return key in self._entries
 
     def get(self, key: Hashable) -> object | None:
-        """The thing of a key, None if missing."""
+        """Return the value of a key, None if missing."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is None:
@@ -114,8 +114,8 @@ class FileCache:
             self._entries.move_to_end(key)
             return entry[0]
 
-    def take(self, key: Hashable) -> object | None:
-        """Like `get`, and remove it until it is put back."""
+    def pop(self, key: Hashable) -> object | None:
+        """Remove the value of a key and return it, None if missing."""
         with self._lock:
             entry = self._entries.pop(key, None)
             if entry is None:
@@ -123,14 +123,14 @@ class FileCache:
             self.size_bytes -= entry[1]
             return entry[0]
 
-    def put(self, key: Hashable, thing: object, size_bytes: int) -> None:
-        """Set the thing of a key; `size_bytes`: its approximate size."""
+    def put(self, key: Hashable, value: object, size_bytes: int) -> None:
+        """Set the value of a key; `size_bytes`: its approximate size."""
         size_bytes += _ENTRY_BYTES
         if size_bytes > self._limit_bytes // _LARGEST_PART:
             return
         with self._lock:
             self.size_bytes += size_bytes - self._entries.pop(key, (None, 0))[1]
-            self._entries[key] = thing, size_bytes
+            self._entries[key] = value, size_bytes
             while self.size_bytes > self._limit_bytes:
                 _, (_, freed) = self._entries.popitem(last=False)
                 self.size_bytes -= freed
@@ -146,13 +146,13 @@ FILES = FileCache()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=FILES.begin_anew)
+    os.register_at_fork(after_in_child=FILES.reset_after_fork)
 
 
 def get_or_load(storage: Storage, path: str, part: Hashable, make: Callable[[], T], size_of: Callable[[T], int]) -> T:
-    """The result of `make` for a file, possibly cached.
+    """Return the result of `make` for a file, possibly cached.
 
-    Args:   part: names the thing among those of one file; size_of: its approximate size in bytes.
+    Args:   part: names the value among those of one file; size_of: returns its approximate size in bytes.
     """
     state = settled_state(storage, path)  # before the bytes are read: later changes have another state
     return make() if state is None else get_or_load_in_state(state, path, part, make, size_of)
@@ -163,36 +163,36 @@ def get_or_load_in_state(
 ) -> T:
     """Like `get_or_load`, for a file whose state the caller knows, such as an open one."""
     key = (state, path, part)
-    thing = cast("T | None", FILES.get(key))  # the key stands for what `make` makes
-    if thing is None:
-        thing = make()
-        FILES.put(key, thing, size_of(thing))
-    return thing
+    value = cast("T | None", FILES.get(key))  # the key stands for what `make` makes
+    if value is None:
+        value = make()
+        FILES.put(key, value, size_of(value))
+    return value
 
 
 def peek(storage: Storage, path: str, part: Hashable, kind: type[T]) -> T | None:
-    """The cached thing of a file, None if missing."""
+    """Return the cached value of a file, None if missing."""
     state = settled_state(storage, path)
     return None if state is None else peek_in_state(state, path, part, kind)
 
 
 def peek_in_state(state: FileState, path: str, part: Hashable, kind: type[T]) -> T | None:
     """Like `peek`, for a file whose state the caller knows."""
-    thing = FILES.get((state, path, part))
-    return thing if isinstance(thing, kind) else None
+    value = FILES.get((state, path, part))
+    return value if isinstance(value, kind) else None
 
 
 def load_on_second_use(
     state: FileState, path: str, part: Hashable, make: Callable[[], T], size_of: Callable[[T], int]
 ) -> T | None:
-    """Like `get_or_load_in_state`, for a thing that does not pay for a single use: None the first time."""
+    """Like `get_or_load_in_state`, for a value that isn't worth loading for a single use: None the first time."""
     key = (state, path, part)
-    thing = FILES.get(key)
-    if thing is None:
+    value = FILES.get(key)
+    if value is None:
         FILES.put(key, _ASKED_ONCE, 0)
         return None
-    if thing is not _ASKED_ONCE:
-        return cast("T", thing)  # the key stands for what `make` makes
+    if value is not _ASKED_ONCE:
+        return cast("T", value)  # the key stands for what `make` makes
     made = make()
     FILES.put(key, made, size_of(made))
     return made

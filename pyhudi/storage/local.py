@@ -234,7 +234,7 @@ class LocalStorage:
             return True
 
     def copy_file(self, source: str, target: str) -> None:
-        """Give a file a second name; where the mount has no hard links, its bytes are copied."""
+        """Link a file under a second name; copy its bytes if the mount has no hard links."""
         old, new = self._local(source), self._local(target)
         with self._translated(target):
             os.makedirs(os.path.dirname(new), exist_ok=True)
@@ -276,11 +276,11 @@ class LocalStorage:
             if path and os.path.islink(target):
                 return
             for folder, folders, _ in os.walk(target):
-                is_root = not path and folder == target  # the root stays
+                is_root = not path and folder == target  # the root itself is kept
                 if not os.access(folder, os.R_OK | os.W_OK | os.X_OK) or (not is_root and os.path.ismount(folder)):
                     raise StorageError(
                         f"{folder} can't be deleted: this process may not change the folder, or it is a mount point. "
-                        f"Mend that first, or use another path; nothing was deleted."
+                        f"Fix that first, or use another path; nothing was deleted."
                     )
                 folders[:] = [name for name in folders if not os.path.islink(os.path.join(folder, name))]
 
@@ -368,7 +368,7 @@ def _exists_already(target: str) -> str:
 
 
 def _shown(above: str, entry: os.DirEntry[str]) -> FileInfo | None:
-    """An entry of a folder as it is listed; None for one that no listing shows. Folders have very many."""
+    """Return an entry of a folder as listed, None for one that listings hide. Called for every entry of a folder."""
     name = entry.name
     if not is_text(name):
         return None
@@ -383,7 +383,7 @@ def _shown(above: str, entry: os.DirEntry[str]) -> FileInfo | None:
 
 
 def _linked(path: str, link: str) -> FileInfo | None:
-    """The entry of a symbolic link; None for one that leads nowhere."""
+    """Return the entry of a symbolic link, None for a dangling one."""
     status = status_or_none(link)
     if status is None:
         return None

@@ -20,7 +20,7 @@ _FORBIDDEN_SEGMENTS = frozenset({"", ".", ".."})
 
 
 def inside(path: str, root: str) -> str:
-    """`path` itself when it stays below `root`; "" is the root.
+    """Return `path` if it stays below `root`; "" is the root.
 
     Raises StorageError for an absolute path, an empty, "." or ".." segment, a NUL, half of a UTF-16 pair, and on
     Windows for a backslash or a colon. Symbolic links inside the table are followed; the administrator makes them, not

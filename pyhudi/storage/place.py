@@ -39,7 +39,7 @@ _OBJECT_STORES = ("s3fs", "goofys", "geesefs", "gcsfuse", "blobfuse", "rclone", 
 
 
 def is_local(storage: Storage) -> bool:
-    """Does the storage answer in less time than it takes to start a thread?"""
+    """True if the storage answers faster than a thread starts."""
     return bool(getattr(storage, "is_local", False))
 
 
@@ -59,10 +59,10 @@ def delete_if_empty(storage: Storage, folder: str) -> None:
 
 
 def copy_file(storage: Storage, source: str, target: str, size_bytes: int) -> None:
-    """Copy a file, whole or not at all, if the store replaces files so. `target` is replaced, and has no readers yet.
+    """Copy a file, atomically if the store replaces files atomically. `target` is replaced; it has no readers yet.
 
     Local disks link the file, and object stores copy it themselves, unless it is too large for one request. Otherwise,
-    and where the store refuses (pyarrow copies nothing on HDFS), its bytes come through this process.
+    and if the store refuses (pyarrow copies nothing on HDFS), this process reads and writes its bytes.
     """
     copy: Callable[[str, str], None] | None = getattr(storage, "copy_file", None)
     if copy is not None and (is_local(storage) or size_bytes <= _COPIED_BY_STORES_BYTES):
@@ -75,7 +75,7 @@ def copy_file(storage: Storage, source: str, target: str, size_bytes: int) -> No
 
 
 def is_of_one_machine(storage: Storage) -> bool:
-    """Can only processes of this machine, which share a clock, access the table? False if unknown."""
+    """True if only processes of this machine, which share a clock, can access the table; False if unknown."""
     if not isinstance(storage, LocalStorage):
         return False
     kind = mount_kind(storage.root)
@@ -83,7 +83,7 @@ def is_of_one_machine(storage: Storage) -> bool:
 
 
 def creates_exclusively(storage: Storage) -> bool:
-    """If several processes, on any machines, create the same file at once, does only one succeed?"""
+    """True if only one succeeds when several processes, on any machines, create the same file at once."""
     if not isinstance(storage, LocalStorage):
         return True  # other storages refuse to write if they can't
     kind = mount_kind(storage.root)

@@ -49,8 +49,8 @@ def open_input(path: str) -> pa.NativeFile:
 
 
 def open_output(path: str, syncs: bool = False) -> pa.NativeFile:
-    """A sink with this name: a regular file is emptied, a symbolic link replaced by a file. `syncs`: its bytes begin to
-    go to the disk at once.
+    """Open a sink with this name. A regular file is emptied, a symbolic link is replaced by a file. `syncs`: start
+    writing bytes to the disk right away.
     """
     import pyarrow as pa
 
@@ -120,4 +120,4 @@ def _name(descriptor: int, path: str) -> str:
 
 def _not_regular(path: str, status: os.stat_result) -> StorageError:
     kind = _KINDS.get(stat.S_IFMT(status.st_mode), "no regular file")
-    return StorageError(f"{path}: expected a regular file, found {kind}. It is no file of a table; remove it.")
+    return StorageError(f"{path}: expected a regular file, found {kind}. It is not a file of a table; remove it.")

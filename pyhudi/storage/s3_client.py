@@ -59,7 +59,7 @@ def s3_store_arguments(options: Mapping[str, str]) -> ClientArguments:
 
 
 def _is_anonymous(options: Mapping[str, str]) -> bool:
-    """Other classes of Hadoop's look for credentials as the clients do by themselves."""
+    """True if the options name Hadoop's anonymous provider. Its other providers search as the clients do by default."""
     anonymous = "Anonymous" in options.get(S3_PROVIDER, "")
     if anonymous and options.get("fs.s3a.access.key"):
         raise ConfigError(

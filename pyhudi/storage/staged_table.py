@@ -1,9 +1,9 @@
-"""`StagedTable`: a new table that is built inside the folder of the table that it replaces, until it is put in place.
+"""`StagedTable`: a new table, built inside the folder of the table that it replaces, until it is moved into place.
 
     .hoodie/.temp/replacement-<id>/    the new table: its `.hoodie`, its partitions
     .hoodie/.temp/replaced_by          the name of that folder, as soon as the new table is complete
 
-The new table counts from the moment on when the old one has no properties any more. Until its files are in their final
+The new table takes effect at the moment when the old one's properties are gone. Until its files are in their final
 place, it is read where it was built; `staged_table` finds it there. `actions/replacement.py` describes the steps.
 """
 
@@ -33,9 +33,10 @@ _NAME_BYTES_MAX = 1 << 10
 
 @dataclass(frozen=True)
 class StagedTable(Subfolder):
-    """The new table, for the process that builds it; its root is that of the table which it replaces.
+    """The new table. Its root is that of the table which it replaces.
 
-    `is_complete`: for all others, who only read it. A reader goes on in the final place when the table has moved there.
+    `is_complete`: False for the process that builds it; True for all others, which can only read it. A reader
+    continues in the final place once the table has moved there.
     """
 
     is_complete: bool = False
@@ -65,7 +66,7 @@ class StagedTable(Subfolder):
                 raise
             return self.storage.open_input(path)
 
-    # Of a listing one asks afterwards: until then the folder is whole.
+    # A listing is checked afterwards: if the table has not moved by then, the folder was whole.
 
     def list(self, path: str) -> tuple[FileInfo, ...]:
         entries = super().list(path)
@@ -112,31 +113,31 @@ class StagedTable(Subfolder):
 
     def _refused(self) -> NoReturn:
         raise WriteConflict(
-            f"{self.root}: another process replaces the table at this moment, or died while it did. The new table can "
-            "be read; nothing was changed here. Do it again: the next write finishes the replacement first."
+            f"{self.root}: another process is replacing the table, or died while it did. The new table can be read; "
+            "nothing was changed here. Try again: the next write finishes the replacement first."
         )
 
 
 def place_of(storage: Storage) -> Storage:
-    """The final place of a table that is read where it was built; other storages as they are."""
+    """Return the final place of a table that is read where it was built; other storages unchanged."""
     return storage.storage if isinstance(storage, StagedTable) and storage.is_complete else storage
 
 
 def replacement_name(storage: Storage) -> str | None:
-    """The name of the folder of the complete new table, None when nobody has named one."""
+    """Return the name of the folder of the complete new table, None if there is none."""
     try:
         text = storage.read(REPLACEMENT_PATH, _NAME_BYTES_MAX).decode("ascii", "replace")
     except (PathNotFound, CorruptFile):
         return None
     except StorageError as error:
-        if isinstance(error.__cause__, NotADirectoryError):  # a part of the place's path is a file
+        if isinstance(error.__cause__, NotADirectoryError):  # a folder of the path is a file
             return None
         raise
     return text if _NAME.fullmatch(text) else None
 
 
 def staged_table(storage: Storage) -> StagedTable | None:
-    """The new table of a place whose old one has no properties any more, None when there is none."""
+    """Return the new table at a place where the old one's properties are gone, None if there is none."""
     name = replacement_name(storage)
     if name is None:
         return None

@@ -138,12 +138,12 @@ def with_environment(scheme: str, options: Mapping[str, str]) -> dict[str, str]:
 
 
 def known_options(options: Mapping[str, str]) -> dict[str, str]:
-    """The known ones of Hadoop's keys: a session has many more."""
+    """Return the known keys among Hadoop's: a session has many more."""
     return {key: value for key, value in options.items() if _is_known(key)}
 
 
 def likely_misspelled(keys: Iterable[str]) -> tuple[str, str] | None:
-    """An unknown key, and the known one that it most likely means; None without such a key."""
+    """Return an unknown key and the known one that it most likely means; None if there is no such key."""
     for key in keys:
         near = [] if _is_known(key) else get_close_matches(key, _KNOWN, n=1, cutoff=0.92)
         if near:
@@ -152,7 +152,7 @@ def likely_misspelled(keys: Iterable[str]) -> tuple[str, str] | None:
 
 
 def _is_known(key: str) -> bool:
-    """Is a key known? Azure's keys may end with the account's host."""
+    """True for a known key. Azure's keys may end with the account's host."""
     if key in _KNOWN or not isinstance(key, str):
         return key in _KNOWN
     return key.startswith("fs.azure.") and any(key.startswith(f"{stem}.") for stem in _KNOWN)

@@ -1,7 +1,7 @@
-"""What other libraries call the options of a store, in Hadoop's keys: s3fs, boto3, obstore, deltalake, pyarrow, gcsfs.
+"""Other libraries' names for store options, as Hadoop's keys: s3fs, boto3, obstore, deltalake, pyarrow, gcsfs.
 
-A word is written without `aws_`, `azure_` or `google_` before it and in small letters. Most words are another name of a
-key; a few have a meaning of their own (`anon`, `allow_http`), or belong to nothing here and say so.
+Names are in lower case, without a prefix `aws_`, `azure_` or `google_`. Most are another name of a key; a few have a
+meaning of their own (`anon`, `allow_http`), and some have none here, with the reason.
 
 Source: docs/storage.md.
 """
@@ -75,7 +75,7 @@ class _Flag:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """One of a few words."""
+    """A choice among a few values."""
 
     meanings: Mapping[str, Mapping[str, str]]
 
@@ -189,7 +189,7 @@ _GOOGLE: Mapping[str, Word] = {
     "anonymous": _GS_ANYBODY,
     "skip_signature": _GS_ANYBODY,
 }
-# What means nothing here, and why it can be left out.
+# Names without a meaning here, and why they can be left out.
 NEEDLESS: Mapping[str, str] = {
     "allow_unsafe_rename": "no file is renamed on an object store",
     "locking_provider": "writers take turns by the lock that hoodie.write.lock.provider names",
@@ -202,12 +202,12 @@ NEEDLESS: Mapping[str, str] = {
 
 
 def words_of(scheme: str) -> Mapping[str, Word]:
-    """The words for stores of a scheme."""
+    """Return the names for stores of a scheme."""
     return {"abfs": _AZURE, "abfss": _AZURE, "az": _AZURE, "gs": _GOOGLE}.get(scheme, _S3)
 
 
 def plain_word(name: str) -> str:
-    """A word without its prefix and its capitals."""
+    """Return a name in lower case, without its prefix."""
     word = name.strip().lower()
     for prefix in _PREFIXES:
         if word.startswith(prefix):

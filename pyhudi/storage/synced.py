@@ -50,9 +50,9 @@ def sync_all(paths: Iterable[str]) -> None:
     if len(distinct) == 1:
         _sync(distinct[0])
     else:
-        begun = [_pool().submit(_sync, path) for path in distinct]
-        wait(begun)
-        for one in begun:
+        futures = [_pool().submit(_sync, path) for path in distinct]
+        wait(futures)
+        for one in futures:
             one.result()
 
 

@@ -1,4 +1,4 @@
-"""Sinks whose bytes begin to go to the disk before the sync that waits for them."""
+"""Sinks that start writing their bytes to the disk before the sync that waits for them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ _WRITE_NOW = 2  # SYNC_FILE_RANGE_WRITE of linux/fs.h: begin without waiting
 
 
 class FileToSync(pa.OSFile):
-    """A sink whose bytes start being written to the disk while the rest of the commit is written: on close, and on
-    `begin_sync`.
+    """A sink that starts writing its bytes to the disk on close and on `begin_sync`, so that the sync has less to do.
 
-    So its sync has less to do. On systems without such a call, the sync does all the work.
+    On systems without such a call, the sync does all the work.
     Source: sync_file_range(2).
     """
 

@@ -55,7 +55,7 @@ class VersionedFiles(Protocol):
 
 
 def has_conditional_put(storage: Storage) -> bool:
-    """Is the table in an object store with conditional puts?"""
+    """True if the table is in an object store with conditional puts."""
     return object_store(storage) is not None
 
 

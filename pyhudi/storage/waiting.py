@@ -1,11 +1,11 @@
-"""Calls of a remote store that may wait long: they can be interrupted, have a limit, and are announced.
+"""Calls of a remote store that may take long: they can be interrupted, have a time limit, and are announced.
 
 Python handles Ctrl-C and SIGTERM between two of its steps; a client in C++ may wait for minutes within one. So the main
 thread leaves calls to another thread and waits for it in Python.
 
-A call that only reads is given up at once. One that changes something is waited for: given up, it could still take
-effect after its caller has undone the rest. The clients themselves have the limit. The third signal ends the wait all
-the same; then this process changes nothing more before that call has ended, as if it had died.
+A signal abandons a call that only reads at once. It waits for one that changes the store: abandoned, that call could
+still take effect after its caller has undone the rest. The time limit of such calls is in the clients themselves. A
+third signal ends even this wait; until that call has ended, this process changes nothing more, as if it had died.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ANNOUNCED_AFTER_S = 2.0
 
 Answer = TypeVar("Answer")
 _announce: Callable[[str], None] | None = None
-_abandoned: list[threading.Event] = []  # set when the call, which nobody waits for any more, has ended
+_abandoned: list[threading.Event] = []  # each is set when its abandoned call has ended
 
 
 def announce_waits(announce: Callable[[str], None] | None) -> None:
@@ -48,22 +48,22 @@ def timeout_s(options: Mapping[str, str]) -> float | None:
 
 
 def answer_of(call: Callable[[], Answer], where: str, limit_s: float | None) -> Answer:
-    """What a call returns or raises. Raises StorageError after the limit."""
+    """Return or raise the outcome of a call. Raises StorageError after the time limit."""
     if threading.current_thread() is not threading.main_thread():
         return call()
     return _elsewhere(call, where, limit_s, [])
 
 
 def change_by(call: Callable[[], Answer], where: str) -> Answer:
-    """What a call returns or raises that changes the store. Signals wait for its end; the third one does not.
+    """Return or raise the outcome of a call that changes the store. Signals wait for its end; the third one does not.
 
-    Raises: StorageError while an earlier such call, which was not waited for, has not ended.
+    Raises: StorageError while an earlier abandoned call of this kind has not ended.
     """
     _abandoned[:] = [has_ended for has_ended in _abandoned if not has_ended.is_set()]
     if _abandoned:
         raise StorageError(
-            f"{where}: an earlier call that changes the store was interrupted and has not ended. Nothing is changed "
-            "before: the next writer undoes what is unfinished."
+            f"{where}: an earlier call that changes the store was interrupted and has not ended. Nothing more is "
+            "changed before it ends; the next writer rolls back the unfinished write."
         )
     if threading.current_thread() is not threading.main_thread():
         return call()
@@ -76,7 +76,7 @@ def change_by(call: Callable[[], Answer], where: str) -> Answer:
 
 
 def _elsewhere(call: Callable[[], Answer], where: str, limit_s: float | None, running: list[threading.Event]) -> Answer:
-    """Run a call in another thread and wait for it. `running`: gets the event of its end."""
+    """Run a call in another thread and wait for it. `running` receives the event that its end sets."""
     answers: list[Answer] = []
     errors: list[BaseException] = []
     has_ended = threading.Event()

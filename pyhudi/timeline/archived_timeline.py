@@ -1,4 +1,4 @@
-"""The archived timeline of a table, in the form of its version. It is read lazily, by range of requested time.
+"""The archived timeline of a table, in the layout of its version. It is read lazily, by range of requested time.
 
 From table version 8 on it is a merge tree (`timeline/lsm_history.py`). Below, it is log files
 `.hoodie/archived/.commits_.archive.<N>_<token>`. Each archiving run makes one file, N counting up. A file has blocks of
@@ -22,7 +22,7 @@ from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.table_config import TableConfig
 from pyhudi.storage.base import Storage
 
-if TYPE_CHECKING:  # what reads archives is loaded on use: most calls read none
+if TYPE_CHECKING:  # readers of archives are imported on use: most calls read none
     from pyhudi.timeline.lsm_history import LsmHistory
 
 __all__ = [
@@ -117,20 +117,20 @@ class ArchiveLog:
         from pyhudi.formats.timeline.archive_entries import encode_entries
 
         path, file = "", None
-        waiting: list[Body] = []
+        pending: list[Body] = []
         for states in entries:
-            waiting += states
-            if len(waiting) >= batch_size:
+            pending += states
+            if len(pending) >= batch_size:
                 if file is None:
                     path = self._next_path()
                     file = LogFileWriter(self.storage, path)
-                file.append(encode_entries(waiting))
-                waiting = []
-        if waiting:
+                file.append(encode_entries(pending))
+                pending = []
+        if pending:
             if file is None:
                 path = self._next_path()
                 file = LogFileWriter(self.storage, path)
-            file.append(encode_entries(waiting))
+            file.append(encode_entries(pending))
         if file is None:
             return None
         file.close()
@@ -146,7 +146,7 @@ class ArchiveLog:
                 if isinstance(block, LogBlock) and block.is_data:
                     yield from entries_of(block, columns)
         except CorruptFile:
-            return  # its writer died; its instants are still on the active timeline
+            return  # the writer died; the instants are still on the active timeline
 
     def _files(self) -> list[tuple[int, str]]:
         matches = ((_NAME.fullmatch(entry.name), entry) for entry in self.storage.list(self.folder))

@@ -21,7 +21,7 @@ from pyhudi.timeline.archived_timeline import ArchivedInstant, load_archived_tim
 from pyhudi.timeline.listing import instant_path
 from pyhudi.timeline.read import TimelineReader
 
-__all__ = ["CommitBodies", "tells_schema"]
+__all__ = ["CommitBodies", "has_table_schema"]
 
 _WITHOUT_SCHEMA_CHANGE = frozenset(
     {OperationType.CLUSTER, OperationType.COMPACT, OperationType.LOG_COMPACT, OperationType.INDEX}
@@ -46,41 +46,41 @@ class CommitBodies:
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[type[CommitBodies], tuple[Storage, TableConfig]]:
-        """Pickled without the cache: a task with the table reads bodies itself."""
+        """Pickle without the cache: a task that gets the table reads bodies itself."""
         return CommitBodies, (self._storage, self._config)
 
     def metadata(self, instant: Instant) -> CommitMetadata:
-        """The body of a completed write; a file of zero bytes (a crash on HDFS) is an empty body of operation UNKNOWN.
+        """Return the body of a completed write. A file of zero bytes (a crash on HDFS) is an empty UNKNOWN operation.
 
-        Raises CorruptFile, PathNotFound when it was rolled back since.
+        Raises CorruptFile, and PathNotFound if the write was rolled back since.
         """
         assert instant.is_completed, instant
         with self._lock:
             body = self._cache.get(instant)
         if body is None:
             body = self._load(instant, _PART, decode_commit, _size_of, lambda archived: archived.commit())
-            if body != _NOTHING:  # a repair may write its file
+            if body != _NOTHING:  # a repair may still write the file
                 with self._lock:
                     self._cache[instant] = body
         return body
 
     def totals(self, instant: Instant) -> CommitTotals:
-        """Like `metadata`, with the write stats in sum: less is decoded, and no body stays in memory."""
+        """Like `metadata`, with the write stats summed up: less is decoded, and no body stays in memory."""
         assert instant.is_completed, instant
-        body = self.at_hand(instant)
+        body = self.peek_metadata(instant)
         if body is not None:
             return CommitTotals.of(body)
         return self._load(instant, _TOTALS_PART, decode_totals, _size_of, lambda archived: archived.totals())
 
     def with_body(self, instant: Instant, body: CommitMetadata) -> CommitBodies:
-        """These bodies and that of an instant which is about to complete."""
+        """Return these bodies with that of an instant which is about to complete."""
         bodies = CommitBodies(self._storage, self._config)
         with self._lock:
             bodies._cache.update(self._cache)
         bodies._cache[instant] = body
         return bodies
 
-    def at_hand(self, instant: Instant) -> CommitMetadata | None:
+    def peek_metadata(self, instant: Instant) -> CommitMetadata | None:
         """The body if it is cached, else None."""
         with self._lock:
             cached = self._cache.get(instant)
@@ -103,7 +103,7 @@ class CommitBodies:
                 size_of,
             )
         except PathNotFound:
-            # Archived since the timeline was loaded: an earlier reader goes on undisturbed.
+            # Archived since the timeline was loaded: readers of that timeline still find the body.
             time = instant.requested_time
             for archived in load_archived_timeline(self._storage, self._config).instants(time, time):
                 body = archived_form(archived) if archived.instant.action is instant.action else None
@@ -117,7 +117,7 @@ class CommitBodies:
             ) from error
 
     def latest_schema_json(self, timeline: Timeline) -> str | None:
-        """Avro JSON of the table's schema from the newest commit with one, None without any."""
+        """Return the table's schema as Avro JSON, from the newest commit that has one; None without any."""
         newest = self._newest_with_schema(timeline)
         return None if newest is None else self.metadata(newest).schema_json
 
@@ -129,16 +129,16 @@ class CommitBodies:
         if newest_time is None or (newest_time != instant_time and since is not None and newest_time < since):
             for archived in load_archived_timeline(self._storage, self._config).instants(newest_time, instant_time):
                 body = archived.commit()
-                if body is not None and tells_schema(body):
+                if body is not None and has_table_schema(body):
                     return body.schema_json
         return None if newest is None else self.metadata(newest).schema_json
 
     def _newest_with_schema(self, timeline: Timeline) -> Instant | None:
-        return next((i for i in reversed(timeline.commits().instants) if tells_schema(self.metadata(i))), None)
+        return next((i for i in reversed(timeline.commits().instants) if has_table_schema(self.metadata(i))), None)
 
 
-def tells_schema(body: CommitMetadata | CommitTotals) -> bool:
-    """Is its schema that of the table? Services rewrite rows unchanged, and may have an older one."""
+def has_table_schema(body: CommitMetadata | CommitTotals) -> bool:
+    """True if the commit holds the table's schema. Services rewrite rows unchanged and may hold an older one."""
     return body.operation_type not in _WITHOUT_SCHEMA_CHANGE and body.schema_json is not None
 
 

@@ -50,13 +50,13 @@ class Heartbeat:
         self._beating = Renewal(self._beat_again, interval_ms / 1000, f"hudi-heartbeat-{instant_time}")
 
     def start(self) -> None:
-        """Beat now, and from now on in the background."""
+        """Beat now, then periodically in the background."""
         self.beat()
         self._beating.start()
 
     @contextmanager
-    def begun(self, is_on: bool) -> Iterator[None]:
-        """Start beating before the block, if `is_on`; a failed block ends the beating."""
+    def beating(self, is_on: bool) -> Iterator[None]:
+        """Start beating before the block, if `is_on`; stop if the block fails, else keep beating."""
         try:
             if is_on:
                 self.start()
@@ -74,7 +74,7 @@ class Heartbeat:
 
     def stop(self) -> None:
         """End the beating and remove the file; a second call does no harm."""
-        with uninterrupted():  # Ctrl-C must not leave it beating
+        with uninterrupted():  # Ctrl-C must not leave the thread running
             self._beating.stop()
             _BEATING.discard(self._token)  # even if the file can't be removed
             self._storage.delete(self._path)
@@ -97,8 +97,8 @@ def is_expired(
     interval_ms: int = DEFAULT_INTERVAL_MS,
     misses: int = DEFAULT_MISSES,
 ) -> bool:
-    """Is the writer of an instant dead? It is when it gave no sign of life for more than `misses` intervals, has no
-    file, or is known to have ended.
+    """True if the writer of an instant is dead: it missed more than `misses` beats, has no file, or is known to have
+    ended.
     """
     path = heartbeat_path(instant_time)
     info = storage.stat(path)

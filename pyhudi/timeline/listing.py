@@ -41,8 +41,8 @@ def instant_path(instant: Instant, config: TableConfig) -> str:
 # A file may have any time; instants are limited to the years from the epoch to the last one that exists in all zones.
 _LAST_MS = int(datetime(9998, 12, 30, tzinfo=timezone.utc).timestamp() * 1000)
 _NAMES_KEPT = 4096
-_TIMELINES_KEPT = 8  # of some tables and their metadata tables
-_LISTINGS_MAX = 100  # two that agree are found at once, unless writers are much faster than the storage
+_CACHED_TIMELINES_MAX = 8  # of some tables and their metadata tables
+_LISTINGS_MAX = 100  # the first two agree, unless writers are much faster than the storage
 
 
 def load_timeline(storage: Storage, config: TableConfig) -> Timeline:
@@ -64,7 +64,7 @@ def load_config_and_timeline(storage: Storage, clock: Clock) -> tuple[TableConfi
     for _ in range(_LISTINGS_MAX):
         if is_complete(timeline, names):
             break
-        # Has an upgrade or downgrade moved instants since the properties were read, and another one back?
+        # An upgrade or downgrade may have moved instants since the properties were read: read both again.
         before = config.timeline_path, names
         config = load_table_config(storage, clock).check_readable()
         names, timeline = _names_and_timeline(storage, config)
@@ -76,7 +76,7 @@ def load_config_and_timeline(storage: Storage, clock: Clock) -> tuple[TableConfi
 def _names_and_timeline(storage: Storage, config: TableConfig) -> tuple[frozenset[str], Timeline]:
     """The names of the files in the timeline's folder, and its timeline."""
     if is_local(storage):
-        # Names are read in a tenth of the time that entries take, and a process loads a timeline repeatedly.
+        # Names take a tenth of the time of entries, and a process loads timelines repeatedly.
         names = file_names_in(storage, config.timeline_path)
         timeline = _timeline_of_names(names, config.layout_version)
         if timeline is not None and names == file_names_in(storage, config.timeline_path):
@@ -86,15 +86,15 @@ def _names_and_timeline(storage: Storage, config: TableConfig) -> tuple[frozense
 
 
 def timeline_of(entries: Iterable[FileInfo], config: TableConfig) -> Timeline:
-    """The timeline from a listing of its folder."""
+    """Return the timeline of a listing of its folder."""
     layout_version, zone = config.layout_version, config.timeline_zone
     files = (entry for entry in entries if not entry.is_dir)
     return _timeline_of(filter(None, (_instant(entry, layout_version, zone) for entry in files)))
 
 
-@lru_cache(maxsize=_TIMELINES_KEPT)
+@lru_cache(maxsize=_CACHED_TIMELINES_MAX)
 def _timeline_of_names(names: frozenset[str], layout_version: int) -> Timeline | None:
-    """The timeline from the names of its files; None when some of them don't tell their completion time."""
+    """Return the timeline of its files' names; None if a completed one lacks its completion time."""
     instants = [
         Instant(name.requested_time, name.action, name.state, name.completion_time)
         for name in filter(None, (_parsed(name, layout_version) for name in names))
@@ -106,7 +106,7 @@ def _timeline_of_names(names: frozenset[str], layout_version: int) -> Timeline |
 
 
 def _timeline_of(instants: Iterable[Instant]) -> Timeline:
-    """The timeline from an instant per file."""
+    """Return the timeline of one instant per file."""
     states: dict[tuple[str, ActionKind], Instant] = {}
     for instant in instants:
         key = (instant.requested_time, instant.action.completed_as)
@@ -129,9 +129,9 @@ def is_complete(timeline: Timeline, names: Iterable[str]) -> bool:
 def list_instant_files(storage: Storage, config: TableConfig) -> tuple[FileInfo, ...]:
     """The entries of the timeline's folder at one moment.
 
-    A listing during an archiving or a commit can show an older instant that has left since, or a newer one, and miss
-    one between them, whose rows would then seem uncommitted. A name appears once and disappears once, so the names in
-    two successive listings existed when the first one ended.
+    A listing during an archiving or a commit can show an older instant that is gone by its end, or a newer one, and
+    miss one between them, whose rows would then seem uncommitted. A name appears once and disappears once, so the
+    names in two equal successive listings all existed when the first one ended.
 
     Raises: StorageError when no two listings agree.
     """

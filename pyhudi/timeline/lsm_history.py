@@ -57,7 +57,7 @@ class LsmInstant:
 
     @property
     def plan(self) -> bytes | None:
-        """The bytes of its plan, where Hudi keeps it."""
+        """The bytes of its plan, for actions whose plan Hudi archives."""
         body: bytes | None = self._rows.column("plan")[self._row].as_py()
         return body
 

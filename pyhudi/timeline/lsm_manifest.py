@@ -89,11 +89,12 @@ def write_manifest(storage: Storage, folder: str, manifest: Manifest, files: Ite
     body = {"files": [{"fileName": file.name, "fileLen": file.size_bytes} for file in manifest.files]}
     # An existing file of this name belongs to a writer that died before it moved the version.
     path, version_path = f"{folder}/manifest_{manifest.version}", f"{folder}/{_VERSION_NAME}"
-    storage.sync([f"{folder}/{file.name}" for file in files])  # first, for without a version the newest manifest counts
+    # First: without a version file, the newest manifest is in effect.
+    storage.sync([f"{folder}/{file.name}" for file in files])
     storage.write(path, pretty_json(body).encode())
     storage.sync([path])
     storage.write(version_path, str(manifest.version).encode())
-    storage.sync([version_path])  # the files that it replaces may be deleted next
+    storage.sync([version_path])  # the files of older versions may be deleted next
 
 
 def clean_manifests(storage: Storage, folder: str, keep: int) -> tuple[str, ...]:
@@ -152,5 +153,5 @@ def _files(body: Fields) -> Iterable[HistoryFile]:
     for file in body.records("files"):
         name, size_bytes = file.text("fileName"), file.number("fileLen")
         if not is_history_file(name) or size_bytes < 0:
-            raise CorruptFile(f"{name!r:.100} of {size_bytes} bytes is no file of archived instants")
+            raise CorruptFile(f"{name!r:.100} of {size_bytes} bytes is not a file of archived instants")
         yield HistoryFile(name, size_bytes)

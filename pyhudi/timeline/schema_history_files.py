@@ -1,6 +1,6 @@
 """The files of a table's schema history: one for each change, with all schemas up to it.
 
-A file counts once the instant in its name is complete, so it is made before that.
+A file takes effect once the instant in its name completes, so it is written before that.
 Source: docs/formats/schema.md, "Schema history".
 """
 
@@ -39,7 +39,7 @@ def save_history(
         data = encode_history([encode_internal_schema(history[0]), *older]) if is_completed else b""
         paths.append(f"{SCHEMA_FOLDER}/{name}")
         storage.write(paths[-1], data)
-    storage.sync(paths)  # the instant needs them once it is complete, after a power cut, too
+    storage.sync(paths)  # a completed instant needs them, even after a power cut
 
 
 def delete_history(instant_time: str, storage: Storage) -> None:
@@ -48,4 +48,4 @@ def delete_history(instant_time: str, storage: Storage) -> None:
         name = InstantFileName.parse(info.name, 2)
         if name is not None and name.action is ActionKind.SCHEMACOMMIT and name.requested_time == instant_time:
             storage.delete(info.path)
-            storage.sync([info.path])  # a reappearing file could count
+            storage.sync([info.path])  # a file that reappears could take effect

@@ -76,7 +76,7 @@ def load_table_config(storage: Storage, clock: Clock = _SYSTEM_CLOCK) -> TableCo
         properties = properties or _read_valid(storage, PROPERTIES_BACKUP_PATH)
         if properties is not None:
             return TableConfig(properties)
-        # If the folder exists, check once more: an update may have moved the backup to the file in between.
+        # If the folder exists, check once more: an update may have moved the backup into place in between.
         if not has_properties(storage) and (
             attempt > 0 or not storage.list(META_FOLDER) or replacement_name(storage) is not None
         ):
@@ -89,7 +89,7 @@ def load_table_config(storage: Storage, clock: Clock = _SYSTEM_CLOCK) -> TableCo
 
 
 def _what_is_there(storage: Storage) -> str:
-    """The content of a path without a table, and advice."""
+    """Describe the content of a path without a table, with advice."""
     try:
         entries = {entry.name: entry for entry in storage.list("")}
         tables = [
@@ -179,7 +179,7 @@ def update_table_config(
     if read_back != properties:
         raise _changed_by_another(storage)
     storage.delete(PROPERTIES_BACKUP_PATH)
-    storage.sync([PROPERTIES_PATH])  # the new ones count from now on: files of the old ones may be deleted
+    storage.sync([PROPERTIES_PATH])  # the new properties are in effect: files of the old ones may be deleted
     return TableConfig(properties)
 
 

@@ -1,1 +1,1 @@
-"""How any Hudi table changes, the metadata table included: instants, the commit, undoing, pending plans."""
+"""Changes of any Hudi table, the metadata table included: instants, the commit, rollbacks, pending plans."""

@@ -75,8 +75,8 @@ class Participant(Protocol[AnyContext]):
 
 
 class TakenOver(WriteConflict):
-    """Another process considered this one dead: it has completed this instant, or taken it back. There is nothing to
-    undo here.
+    """Another process considered this one dead and has completed this instant, or rolled it back. Nothing is left to
+    undo.
     """
 
 
@@ -119,13 +119,13 @@ def commit(
         participant: the table that follows this one.
         paths_to_sync: files that any process made or deleted for the action and that are not synced yet.
         began_s: the clock's `monotonic_s` as the action began; seconds: of its phases so far.
-        alive: do other processes consider this one alive? conflicts: do changes of others conflict with its own?
+        alive: raises if other processes consider this one dead; conflicts: raises if their changes conflict with it.
         last: deletes files that must not exist beside the completed instant; called after all checks.
         statuses: the reports of the tasks, for the participant.
     Raises: TakenOver when the instant is no longer inflight, WriteConflict when the lock was lost, and the errors of
             the participant and the checks. Nothing is complete then.
     """
-    context.meta.storage.sync(paths_to_sync)  # before the lock is taken: others need not wait for the disk
+    context.meta.storage.sync(paths_to_sync)  # before locking: others need not wait for the disk
     with context.locked():
         committed = commit_locked(
             inflight,
@@ -214,7 +214,7 @@ def commit_part(
 
 
 def after_commit(what: str, instant: Instant, context: TableContext, work: Callable[[], object]) -> None:
-    """Do the work that follows a commit. A failure there is only warned about: readers see the commit already.
+    """Do the work that follows a commit. A failure there becomes a warning: readers already see the commit.
 
     Args:    what: a phrase for `work`, as a subject.
     """
@@ -232,7 +232,7 @@ def _completion(inflight: Instant, now: TableContext) -> Completion:
         storage = now.meta.storage
         place = (
             storage.storage if isinstance(storage, StagedTable) else storage
-        )  # a new table counts from its switch on
+        )  # a new table takes effect when it replaces the old one
         current = MetaClient.load(place, now.clock).timeline.find(inflight.requested_time, inflight.action)
         return current is not None and current.is_completed
 

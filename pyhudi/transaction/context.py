@@ -45,7 +45,7 @@ class TableContext:
         return Heartbeat(self.meta.storage, instant_time, self.clock, self.options.heartbeat_interval_ms)
 
     def is_dead(self, instant_time: str) -> bool:
-        """Has the writer of an instant stopped its heartbeat? Without one it counts as dead."""
+        """True if the heartbeat of an instant's writer has stopped. Without a heartbeat, the writer counts as dead."""
         options, now_ms = self.options, self.clock.now_ms()
         return is_expired(
             self.meta.storage, instant_time, now_ms, options.heartbeat_interval_ms, options.heartbeat_misses

@@ -81,12 +81,12 @@ def request_at(time: str, action: ActionKind, meta: MetaClient, body: bytes = b"
 
 
 def start(instant: Instant, meta: MetaClient, body: bytes = b"") -> Instant:
-    """Make a requested instant inflight: from now on it may write and delete files. See `TimelineWriter.start`."""
+    """Make a requested instant inflight: it may then write and delete files. See `TimelineWriter.start`."""
     return TimelineWriter(meta.storage, meta.config).start(instant, body)
 
 
 def to_plan(instant: Instant, meta: MetaClient) -> Instant:
-    """Turn an inflight instant back into its plan, to be run again. Its files must be deleted already."""
+    """Turn an inflight instant back into its plan, to run again. Its files must already be deleted."""
     return TimelineWriter(meta.storage, meta.config).revert_to_requested(instant)
 
 
@@ -96,7 +96,7 @@ def reopen(instant: Instant, meta: MetaClient) -> Instant:
 
 
 def drop(instant: Instant, meta: MetaClient) -> None:
-    """Take a pending instant off the timeline. Its files must be deleted already."""
+    """Remove a pending instant from the timeline. Its files must already be deleted."""
     TimelineWriter(meta.storage, meta.config).delete_files(instant)
 
 
@@ -108,7 +108,7 @@ def drop_if_pending(instant: Instant, meta: MetaClient) -> None:
 
 
 def drop_savepoint(instant: Instant, meta: MetaClient) -> None:
-    """Take a savepoint off the timeline, whatever its state."""
+    """Remove a savepoint from the timeline, in any state."""
     TimelineWriter(meta.storage, meta.config).delete_savepoint(instant)
 
 
@@ -155,7 +155,7 @@ class TimelineWriter:
         except Exception as error:
             if not self._holds(completed, body):
                 raise
-            # The store refused or never answered, but made the file: readers see the instant.
+            # The store refused or never answered, but created the file: readers see the instant.
             if not isinstance(error.__cause__, PathExists):
                 warn_caller(
                     f"{self.storage.full_path(self._path(completed))} is made, so {instant.action.value} "
@@ -181,7 +181,7 @@ class TimelineWriter:
         self.storage.delete(self._path(instant.at(State.REQUESTED)))
 
     def revert_to_inflight(self, instant: Instant) -> Instant:
-        """Take a completed instant back: its data is invisible from now on. For rollbacks on a user's request."""
+        """Turn a completed instant back to inflight: its data becomes invisible. For rollbacks that a user requests."""
         assert instant.is_completed, instant
         action = self._pending_action(instant)
         for state in (State.REQUESTED, State.INFLIGHT):
@@ -189,17 +189,17 @@ class TimelineWriter:
             if self.storage.stat(path) is None:
                 self.storage.create_synced(path, b"")
         self.storage.delete(self._path(instant))
-        self.storage.sync([self._path(instant)])  # before its files are deleted: it must not come back without them
+        self.storage.sync([self._path(instant)])  # before its files are deleted: it must not reappear without them
         return Instant(instant.requested_time, action, State.INFLIGHT)
 
     def revert_to_requested(self, instant: Instant) -> Instant:
-        """Take an inflight table service back to its plan, to be run again."""
+        """Turn an inflight table service back to its plan, to run again."""
         assert instant.state is State.INFLIGHT, instant
         self.storage.delete(self._path(instant))
         return instant.at(State.REQUESTED)
 
     def delete_savepoint(self, instant: Instant) -> None:
-        """Remove the files of a savepoint: first the completed one, which makes it valid."""
+        """Remove the files of a savepoint, first the completed one, which makes it valid."""
         assert instant.action is ActionKind.SAVEPOINT, instant
         if instant.is_completed:
             self.storage.delete(self._path(instant))

@@ -3,7 +3,7 @@
     request       <T>.<kind>.requested holds the plan                                   under the lock
     begin         files of a dead run deleted; heartbeat; <T>.<kind>.inflight           under the lock
     work          the caller's: it writes files, and ends with the commit
-    take back     files of the run, its markers, then the inflight file                 under the lock
+    revert        files of the run, its markers, then the inflight file                 under the lock
     drop          an abandoned plan leaves the timeline
 
 A participant's plans (transaction/commit.py) run under the lock from beginning to end, so they need no heartbeat: they
@@ -35,10 +35,10 @@ AnyContext = TypeVar("AnyContext", bound=TableContext, contravariant=True)
 
 
 class WaitingPlan(Protocol[AnyContext, PlanT]):
-    """One kind of plan. All calls are made under the lock, with the table as it is then."""
+    """One kind of plan. All calls are made under the lock, with the current state of the table."""
 
     def find(self, instant_time: str, now: AnyContext) -> tuple[Instant, PlanT]:
-        """The pending instant of that time, and its plan. Raises TableError when there is none of this kind."""
+        """Return the pending instant of that time, and its plan. Raises TableError if there is none of this kind."""
         ...
 
     def check_dead(self, instant: Instant, now: AnyContext) -> None:
@@ -55,17 +55,17 @@ class WaitingPlan(Protocol[AnyContext, PlanT]):
 
 
 class Running(AbstractContextManager[tuple[Instant, PlanT]], Generic[ContextT, PlanT]):
-    """`with Running(...) as (inflight, plan):` around the run of a pending plan, which completes the instant.
+    """The run of a pending plan: `with Running(...) as (inflight, plan):` around work that completes the instant.
 
-    After any error the plan is pending again, unless its instant is complete already. Not a generator: an interrupt
-    between its `yield` and the block would leave the run as it is.
+    After any error the plan is pending again, unless its instant is already complete. A class, not a generator: an
+    interrupt between `yield` and the block would leave the run inflight.
     """
 
     def __init__(self, kind: WaitingPlan[ContextT, PlanT], context: ContextT, instant_time: str, *, beats: bool):
         """`beats`: whether a heartbeat shows others that the run is alive."""
         self._kind, self._context, self._instant_time, self._beats = kind, context, instant_time, beats
         self._heartbeat = context.heartbeat(instant_time)
-        self._begun: tuple[Instant, PlanT] | None = None  # as soon as there may be something to take back
+        self._run: tuple[Instant, PlanT] | None = None  # set as soon as there may be something to revert
 
     def __enter__(self) -> tuple[Instant, PlanT]:
         """Begin the run. Raises: the errors of the kind of plan."""
@@ -82,9 +82,9 @@ class Running(AbstractContextManager[tuple[Instant, PlanT]], Generic[ContextT, P
         if error is not None:
             self._give_up(error)
             return
-        assert self._begun is not None
+        assert self._run is not None
         try:
-            after_commit("ending its heartbeat", self._begun[0], self._context, self._heartbeat.stop)
+            after_commit("ending its heartbeat", self._run[0], self._context, self._heartbeat.stop)
         except BaseException as late:
             self._give_up(late)
             raise
@@ -95,15 +95,15 @@ class Running(AbstractContextManager[tuple[Instant, PlanT]], Generic[ContextT, P
             self._kind.check_dead(instant, now)
             _take_back(self._kind, instant, plan, now)
         self._kind.check(instant, plan, now)
-        with self._heartbeat.begun(self._beats):  # before others can see the run
-            self._begun = instant.at(State.INFLIGHT), plan
+        with self._heartbeat.beating(self._beats):  # before others can see the run
+            self._run = instant.at(State.INFLIGHT), plan
             return start(instant.at(State.REQUESTED), now.meta), plan
 
     def _give_up(self, error: BaseException) -> None:
         """Turn a failed run back into its plan. If that fails too, the next run does it."""
-        if self._begun is None:
+        if self._run is None:
             return
-        (inflight, plan), context = self._begun, self._context
+        (inflight, plan), context = self._run, self._context
         with uninterrupted():
             try:
                 try:
@@ -117,7 +117,7 @@ class Running(AbstractContextManager[tuple[Instant, PlanT]], Generic[ContextT, P
                     self._heartbeat.stop()  # not before: without it others would run the plan, too
             except Exception as second:
                 time = inflight.requested_time
-                add_note(error, f"{time} could not be taken back yet ({second}); the next run of its plan will do it.")
+                add_note(error, f"{time} could not be reverted yet ({second}); the next run of its plan will do it.")
 
 
 def _take_back(kind: WaitingPlan[ContextT, PlanT], inflight: Instant, plan: PlanT, now: ContextT) -> None:
@@ -133,8 +133,8 @@ def take_back(instant: Instant, meta: MetaClient, paths: Iterable[str] = ()) -> 
 
 
 def start_again(clean: Instant, meta: MetaClient) -> Instant:
-    """Make a requested or dead clean inflight. The files of its plan are deleted from now on; after a crash the next
-    run goes on where it stopped.
+    """Make a requested or dead clean inflight. The run then deletes the files of its plan; after a crash the next run
+    continues where it stopped.
     """
     if clean.state is not State.REQUESTED:
         return clean

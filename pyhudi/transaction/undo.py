@@ -1,7 +1,7 @@
 """Undoing an instant: finding its files, deleting or revoking them, and taking the instant off the timeline.
 
     base files, and log files named by the instant      deleted
-    blocks in log files of another instant's slice      a command block in the slice's next log file takes them back
+    blocks in log files of another instant's slice      revoked by a command block in the slice's next log file
 
 Log files carry another instant in their names below table version 8 (that of the slice's base file), and in tables that
 were upgraded from there. Every step may be repeated. Source: docs/formats/writers.md, "Markers";
@@ -72,7 +72,7 @@ def requests_of_slices(target: Instant, meta: MetaClient) -> tuple[RollbackReque
 
 
 def has_logs_of(instant: Instant, storage: Storage) -> bool:
-    """Do log files have the instant in their names? Below version 8 those of the slices that it opened do."""
+    """True if log files have the instant in their names. Below version 8, those of the slices that it opened do."""
     return any(LogFileName.parse(path.rpartition("/")[2]) is not None for path in _listed(instant, storage))
 
 
@@ -220,9 +220,9 @@ def delete_files(paths: Iterable[str], storage: Storage) -> None:
 
 
 def take_off(instant: Instant, meta: MetaClient, paths: Iterable[str]) -> None:
-    """Take an instant off the timeline with the files that it wrote. Hold the lock.
+    """Remove an instant from the timeline, with the files that it wrote. Hold the lock.
 
-    A completed one is made invisible first. A crash in between leaves it inflight, and this is done again.
+    A completed instant is made invisible first. A crash in between leaves it inflight, and the next call repeats this.
     """
     pending = reopen(instant, meta) if instant.is_completed else instant
     delete_files(paths, meta.storage)
@@ -244,8 +244,8 @@ def undo_files(
     A moved table has other absolute paths, so only partition and file name count. Raises CorruptFile for a plan that
     names files which the target did not write.
 
-    Args:   is_repeated: an earlier attempt has done all of it. The result names the log files that are still there:
-                an instant undone since may have taken its slice along. So no command block is written again.
+    Args:   is_repeated: an earlier attempt has done all the work, so no command block is written again. The result
+                names only existing log files: the undoing of another instant may have deleted its slice since.
     """
     target = plan.instant_to_rollback.commit_time
     undone: dict[str, _Undone] = {}
@@ -288,14 +288,14 @@ def check_plan(plan: RollbackPlan, storage: Storage) -> None:
 
 
 def _check(request: RollbackRequest, target: str, storage: Storage) -> None:
-    strange = [path for path in request.files_to_be_deleted if instant_of(path.rpartition("/")[2]) != target]
+    unexpected = [path for path in request.files_to_be_deleted if instant_of(path.rpartition("/")[2]) != target]
     if ".." in request.partition_path.split("/") or request.partition_path.startswith((".hoodie", "/")):
-        strange.append(request.partition_path)
+        unexpected.append(request.partition_path)
     if request.log_blocks_to_be_deleted and "/" in request.file_id + request.latest_base_instant:
-        strange.append(request.file_id)
-    if strange:
+        unexpected.append(request.file_id)
+    if unexpected:
         raise CorruptFile(
-            f"{storage.root}: the plan to roll back {target} names {strange[0]!r:.300}, which that instant did not "
+            f"{storage.root}: the plan to roll back {target} names {unexpected[0]!r:.300}, which that instant did not "
             f"write. Nothing was deleted for it; check the rollback.requested file, and the markers in "
             f"{marker_folder(target)}."
         )
@@ -308,7 +308,7 @@ def _command(
     is not written again when `is_repeated`.
     """
     partition_path, file_id, base_instant = request.partition_path, request.file_id, request.latest_base_instant
-    begun = {marker.data_path for marker in list_markers(storage, rollback_time)}
+    marked_paths = {marker.data_path for marker in list_markers(storage, rollback_time)}
     block = rollback_block(rollback_time, target)
     while True:
         version = 0
@@ -316,8 +316,8 @@ def _command(
             blocks = _blocks(storage, path) if name.write_token == _COMMAND_TOKEN else []
             if any(each.rollback_target == target for each in blocks):
                 return path, size
-            if path in begun and not blocks and storage.delete(path):
-                continue  # an attempt died here; a file without a block must not be listed
+            if path in marked_paths and not blocks and storage.delete(path):
+                continue  # an attempt died here: a file without a block must not be listed
             version = max(version, name.version)
         if is_repeated:
             return None
@@ -326,5 +326,5 @@ def _command(
         try:
             storage.create_new(path, block)
         except PathExists:
-            continue  # another rollback's command at this moment, which has to stay
+            continue  # a command that another rollback is writing: it must stay
         return path, len(block)

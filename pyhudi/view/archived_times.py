@@ -26,17 +26,17 @@ class ArchivedTimes:
         self._ordered: list[str] = []
 
     def completion_of(self, instant_time: str) -> str:
-        """When an archived instant completed; its requested time when it is not (or no longer) in the history."""
+        """Return when an archived instant completed; its requested time if it is not (or no longer) in the history."""
         self._read_since(instant_time)
         return self._times.get(instant_time) or instant_time
 
     def __contains__(self, instant_time: str) -> bool:
-        """Was a write with this requested time archived?"""
+        """True if a write with this requested time was archived."""
         self._read_since(instant_time)
         return instant_time in self._times
 
     def has_write(self, after: str, until: str) -> bool:
-        """Was a write with a requested time in (after, until] archived?"""
+        """True if a write with a requested time in (after, until] was archived."""
         since = self._meta.timeline.active_since
         if until <= after or (since is not None and after >= since):
             return False

@@ -53,7 +53,7 @@ def block_rules(meta: MetaClient, latest_instant: str | None = None) -> BlockRul
 
 @dataclass(frozen=True, slots=True)
 class CommittedColumns:
-    """The data columns that a commit on the active timeline says its files have; None where it does not say it.
+    """Returns the data columns of an active commit's files according to its body; None if unknown.
 
     `dropped`: partition columns that files leave out. Picklable.
     """
@@ -99,7 +99,7 @@ class _Named:
 
 
 def _named_logs(meta: MetaClient, since: str, as_of: str | None) -> dict[str, _Named]:
-    """By path, the log files of writes that completed at `since` or later."""
+    """Return, by path, the log files of writes that completed at `since` or later."""
     instants = [
         instant
         for instant in meta.timeline.commits()
@@ -130,7 +130,7 @@ def _bodies(meta: MetaClient, instants: Sequence[Instant]) -> Iterable[CommitMet
         except CorruptFile:
             return None
 
-    in_memory = [meta.commits.at_hand(instant) for instant in instants]
+    in_memory = [meta.commits.peek_metadata(instant) for instant in instants]
     unread = [instant for instant, commit in zip(instants, in_memory, strict=True) if commit is None]
     if len(unread) < 2 or (len(unread) <= _FEW_BODIES and is_local(meta.storage)):
         read = iter([body(instant) for instant in unread])
@@ -153,8 +153,8 @@ def _log_bytes(body: CommitMetadata) -> Iterator[tuple[str, int]]:
 def _missing(
     meta: MetaClient, slices: Iterable[FileSlice], named: Mapping[str, _Named], listed: set[str]
 ) -> dict[tuple[str, str], list[LogFile]]:
-    """By partition path and file id, log files of these slices that stats name but that do not exist."""
-    begun = {(s.group.partition_path, s.group.file_id): s.base_instant for s in slices}
+    """Return, by partition path and file id, log files of these slices that stats name but that do not exist."""
+    base_instants = {(s.group.partition_path, s.group.file_id): s.base_instant for s in slices}
     missing_logs: dict[tuple[str, str], list[LogFile]] = defaultdict(list)
     for path, writes in named.items():
         if path in listed:
@@ -162,11 +162,11 @@ def _missing(
         partition_path, _, file_name = path.rpartition("/")
         name = LogFileName.parse(file_name)
         group = (partition_path, name.file_id if name is not None else "")
-        if name is None or group not in begun:
+        if name is None or group not in base_instants:
             continue
         # Files belong to slices by their name below version 8, by the completion time of their write from 8 on.
         belongs = writes.completed if meta.config.format.has_own_log_files else name.instant_time
-        if belongs >= begun[group] and meta.storage.stat(path) is None:
+        if belongs >= base_instants[group] and meta.storage.stat(path) is None:
             missing_logs[group].append(_missing_log(path, partition_path, name))
     return missing_logs
 

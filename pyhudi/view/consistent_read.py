@@ -1,4 +1,4 @@
-"""Reads that list files see the files of one moment, although listing takes time.
+"""Give reads that list files a consistent view of one moment, although listing takes time.
 
 A timeline decides which files belong to the table. Before they are listed, a cleaning can delete replaced ones, and a
 rollback or restore those of undone writes. A file group would then be missing with its rows: its old files were
@@ -47,12 +47,12 @@ def read_consistently(meta: MetaClient, read: Callable[[MetaClient], Result], as
         meta = newer
     raise StaleRead(
         f"{meta.storage.root}: each of {_TRIES} listings of the files was overtaken by cleans or rollbacks, which "
-        "deleted files that it had to find. Read again, or let cleaning retain more commits."
+        "deleted files that it needed. Read again, or let cleaning retain more commits."
     )
 
 
 def files_removed_since(meta: MetaClient, as_of: str | None = None) -> MetaClient | None:
-    """The table as it is now if files that queries of `meta` need may have been deleted since, else None."""
+    """Return the current table if files that queries of `meta` need may have been deleted since, else None."""
     if meta.is_current():
         return None
     now = meta.reload()
@@ -62,8 +62,9 @@ def files_removed_since(meta: MetaClient, as_of: str | None = None) -> MetaClien
 
 @contextmanager
 def stale_reads(meta: MetaClient) -> Iterator[None]:
-    """Around work on the table as it is in `meta`: a file that is missing since a clean or an undoing took it is a
-    StaleRead, which a retry mends. Any other missing file is an error as before.
+    """Raise StaleRead, which a retry resolves, for files that a clean or rollback after `meta` has deleted.
+
+    Other missing files stay PathNotFound.
     """
     try:
         yield
@@ -86,13 +87,13 @@ def _may_have_lost_files(meta: MetaClient) -> bool:
 
 
 def is_undone(meta: MetaClient, now: MetaClient) -> bool:
-    """Was a write that is complete in `meta` undone until `now`?"""
+    """True if a write that is complete in `meta` was undone by `now`."""
     commits = {(i.requested_time, i.action) for i in now.timeline.commits()}
     undone = [i for i in meta.timeline.commits() if (i.requested_time, i.action) not in commits]
     since = now.timeline.active_since
     if any(since is None or i.requested_time >= since for i in undone):
         return True
-    # If the newest one was archived, all were, since only the newest writes are undone.
+    # If the newest one was archived, so were all others, since only the newest writes are undone.
     newest = undone[-1].requested_time if undone and undone[-1] == meta.timeline.last_commit() else None
     if newest is None:
         return False
@@ -102,10 +103,10 @@ def is_undone(meta: MetaClient, now: MetaClient) -> bool:
 
 
 def is_cleaned(meta: MetaClient, now: MetaClient, as_of: str | None = None) -> bool:
-    """Has cleaning begun since `meta` to delete files that were current then?"""
+    """True if a clean that began after `meta` may delete files that were current in it."""
     earlier = {i.requested_time for i in meta.timeline.of([ActionKind.CLEAN])}
-    begun = [i for i in now.timeline.of([ActionKind.CLEAN]) if i.requested_time not in earlier]
-    if not begun:
+    newer_cleans = [i for i in now.timeline.of([ActionKind.CLEAN]) if i.requested_time not in earlier]
+    if not newer_cleans:
         return False
     before, after = meta.timeline.commits(), now.timeline.commits()
     if as_of is not None:
@@ -114,10 +115,10 @@ def is_cleaned(meta: MetaClient, now: MetaClient, as_of: str | None = None) -> b
     # A clean keeps all files from an instant on, and those current then. They were current in `meta`, too, if no older
     # write has completed since.
     newer = {i.requested_time for i in after} - {i.requested_time for i in before}
-    return bool(newer) and any(readable_since(clean, now) >= min(newer) for clean in begun)
+    return bool(newer) and any(readable_since(clean, now) >= min(newer) for clean in newer_cleans)
 
 
 def _is_out_of_sight(meta: MetaClient, now: MetaClient) -> bool:
-    """Has archiving passed all writes of `meta`? Then later cleans may be archived, too."""
+    """True if archiving has passed all writes of `meta`, so that later cleans may be archived, too."""
     newest, since = meta.timeline.last_commit(), now.timeline.active_since
     return newest is not None and (since is None or since > newest.requested_time)

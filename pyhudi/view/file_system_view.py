@@ -44,9 +44,9 @@ __all__ = [
 
 
 LISTING_THREADS = 8  # folders listed at once; listing is bound by the store, not by the processor
-# A local disk is: after each status threads wait for Python's lock, and take three times as long as one thread.
+# On a local disk, threads wait for Python's lock after each status, and take three times as long as one thread.
 _QUICK_S, _QUICK_ENTRY_S = 0.2, 50e-6
-_FOLDER_ENTRIES = 4  # opening a folder takes the time of so many statuses
+_FOLDER_ENTRIES = 4  # opening a folder takes as long as this many statuses
 _LISTED_AHEAD = 4 * LISTING_THREADS  # folders: names of a million files would fill the memory of a slow consumer
 _PARTITION_METADATA = ".hoodie_partition_metadata"
 
@@ -147,7 +147,7 @@ class FileSystemView:
         return tuple(base_files)
 
     def newest_parts(self) -> Iterator[tuple[str, str, SliceParts]]:
-        """`all_slices`, each as partition path, file id and its parts; no slice is made."""
+        """Yield `all_slices` as partition path, file id and parts, without creating slices."""
         return ((path, group.file_id, group.parts[0]) for path, groups in self.groups.items() for group in groups)
 
     def partition_totals(self) -> Iterator[tuple[str, int, int, int]]:
@@ -202,7 +202,7 @@ class Visibility:
         )
 
     def is_visible(self, instant_time: str) -> bool:
-        """Do files of this instant count? Few instants have many files: each is looked up once."""
+        """True if files of this instant count. A few instants have many files, so each is looked up once."""
         is_visible = self._visible.get(instant_time)
         if is_visible is None:
             is_later = self.as_of is not None and instant_time > self.as_of
@@ -284,13 +284,13 @@ class Visibility:
         return self.merged(slices)
 
     def opens_slice(self, instant_time: str) -> bool:
-        """Below version 8: may a slice begin at this instant without a base file?"""
+        """True if, below version 8, a slice may begin at this instant without a base file."""
         if self.as_of is not None and instant_time > self.as_of:
             return False
         return instant_time in self.pending_compactions or self.meta.timeline.is_visible(instant_time)
 
     def slice_below_8(self, instant_time: str, slices: Collection[str]) -> str:
-        """The slice is in the name, unless it names a delta commit: such log files are from before a downgrade.
+        """Return the slice of a log file: the instant in its name, unless a delta commit, from before a downgrade.
 
         Completion times would assign these better, but they are missing where modification times can't be set.
         """
@@ -303,8 +303,8 @@ class Visibility:
         return max((base_instant for base_instant in slices if base_instant <= instant_time), default=instant_time)
 
     def slice_of(self, log: LogFile, slices: Collection[str]) -> str:
-        """From version 8 on: the newest slice whose base instant is not after the log's completion, else the log's own
-        slice.
+        """Return, from version 8 on, the newest slice whose base instant is not after the log's completion; without
+        one, the log's own slice.
         """
         completed = self.completion_times.get(log.instant_time)
         if completed is None:
@@ -361,7 +361,7 @@ def _has_base_file(group: FileGroup) -> bool:
 
 
 def _attempt(base: BaseFile) -> tuple[list[int], str]:
-    """Sorts the attempts of a task by the numbers in their write tokens: 10 comes after 9."""
+    """Sort key for the attempts of a task: the numbers in their write tokens, so that 10 follows 9."""
     name = BaseFileName.parse(base.name)
     parts = name.write_token.split("-") if name is not None else ()
     return [int(part) for part in parts if part.isdecimal()], base.name

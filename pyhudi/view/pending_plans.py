@@ -4,7 +4,7 @@ delete.
 A pending clustering will replace the file groups of `pending_clusterings`. Writes must not go to them, or the
 clustering must not complete.
 
-A pending compaction will rewrite the file groups of `pending_compactions`. Meanwhile log files go to the slices of
+A pending compaction will rewrite the file groups of `pending_compactions`. Until then, log files go to the slices of
 `slices_to_append_to`. Below table version 8 the plan opens a slice under its instant, and log files written from then
 on name that instant. From version 8 on they name their delta commit, and completion times assign them to slices.
 
@@ -70,7 +70,7 @@ def slices_to_append_to(
 
 
 def _opened(file_slice: FileSlice, compaction: str) -> FileSlice:
-    """The slice that a pending compaction has opened, with its existing log files."""
+    """Return the slice that a pending compaction has opened, with its existing log files."""
     logs = tuple(log for log in file_slice.log_files if log.instant_time == compaction)
     return replace(file_slice, base_instant=compaction, base_file=None, log_files=logs)
 
@@ -156,8 +156,8 @@ def _log_order(log: LogFile) -> tuple[str, int, str, str]:
 
 
 def files_being_cleaned(meta: MetaClient) -> frozenset[str]:
-    """Paths of the files that pending cleans delete: some are gone already, and no reader of the newest state wants the
-    others. Plans that can't be read name none.
+    """Return the paths of the files that pending cleans delete: some are already gone, and no reader of the newest
+    state needs the others. Plans that can't be read are skipped.
     """
     paths: set[str] = set()
     for instant in meta.timeline.pending().of([ActionKind.CLEAN]):

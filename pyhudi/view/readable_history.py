@@ -1,4 +1,4 @@
-"""Which instants can still be read: how far back cleaning has kept the table's files.
+"""The instants that can still be read: how far back cleaning has kept the table's files.
 
 Source: docs/formats/table-services.md, "Cleaning plan"; docs/formats/history.md, "Reading archived time";
 docs/formats/timeline.md, "Savepoint and restore".
@@ -21,9 +21,9 @@ __all__ = ["ReadableHistory", "load_readable_history", "readable_since"]
 
 @dataclass(frozen=True, slots=True)
 class ReadableHistory:
-    """`earliest`: the instant from which on cleaning has kept all files, None when it deleted none. `commits`: the
-    active ones. The newest of them and those in `saved`, the savepointed ones, can be read whatever was cleaned.
-    `archived`: the other commits.
+    """`earliest`: cleaning has kept all files since this instant; None if it deleted none. `commits`: the active
+    commits. The newest of them, and the savepointed ones in `saved`, stay readable after any clean. `archived`: the
+    other commits.
     """
 
     earliest: str | None = None
@@ -32,10 +32,10 @@ class ReadableHistory:
     archived: ArchivedTimes | None = field(default=None, repr=False, compare=False)
 
     def is_readable(self, instant_time: str) -> bool:
-        """Can the table be read as of this instant time?"""
+        """True if the table can be read as of this instant time."""
         if self.earliest is None or instant_time >= self.earliest:
             return True
-        # A read sees the newest commit until then. Archiving may have passed a savepointed one.
+        # A read sees the newest commit up to that time. Archiving may have passed a savepointed one.
         latest = max((time for time in self.commits if time <= instant_time), default=None)
         if latest is None or latest == self.commits[-1]:
             return latest is not None
@@ -51,26 +51,26 @@ def load_readable_history(meta: MetaClient) -> ReadableHistory:
     cleans = meta.timeline.of([ActionKind.CLEAN]).instants
     if not cleans:
         return ReadableHistory(None, saved, commits, archived)
-    # All cleans count: one that retained much may have followed one that retained little.
+    # All cleans count: one that retained more may have followed one that retained less.
     with ThreadPoolExecutor(LISTING_THREADS, thread_name_prefix="hudi-read") as pool:
         bounds = pool.map(lambda instant: readable_since(instant, meta), cleans)
         return ReadableHistory(max(bounds, default="") or None, saved, commits, archived)
 
 
 def readable_since(instant: Instant, meta: MetaClient) -> str:
-    """The instant from which on a clean has kept all files; "" when it names none, or deleted no file."""
+    """Return the instant since which a clean has kept all files; "" if it names none, or deleted no file."""
     try:
         if instant.is_completed:
             done = meta.reader.clean_metadata(instant)
             earliest, last, extra = done.earliest, done.last_commit, done.extra_metadata
-            took = any(partition.deleted for partition in done.partitions.values())
+            deleted_files = any(partition.deleted for partition in done.partitions.values())
         else:
             plan = meta.reader.clean_plan(instant)
             if plan is None:
                 return ""
             earliest, last, extra = plan.earliest_time, plan.last_commit, plan.extra_metadata
-            took = plan.file_count > 0
+            deleted_files = plan.file_count > 0
     except PathNotFound:
         return ""  # archived, or rolled back, since the timeline was listed
     # A clean by versions names no instant. Ours note it; those of others keep all files from the newest commit on.
-    return earliest or (extra.get(READABLE_SINCE, last) if took else "")
+    return earliest or (extra.get(READABLE_SINCE, last) if deleted_files else "")

@@ -83,7 +83,7 @@ class SliceRules:
         committed = [time is not None and self._is_committed(time) for time in times]
         instants = pa.array(times, pa.string()).take(ends.indices)
         rows = pa.Table.from_arrays([pc.list_element(parts, 0), instants, column], schema=_FILES)
-        if not all(committed):  # false in rare cases only
+        if not all(committed):  # rarely false
             rows = rows.filter(pa.array(committed, pa.bool_()).take(ends.indices))
         return rows, len(instants) - instants.null_count
 
@@ -152,7 +152,7 @@ def _instant_time_of(end: str) -> str | None:
 
 
 def _belong_to(base_instant: str, logs: _Logs, before_8: bool) -> bool:
-    """Do log files belong to the only slice of their group? Below version 8 the instant decides."""
+    """True if log files belong to the only slice of their group. Below version 8, the instant decides."""
     if before_8:
         return all(log.instant_time == base_instant for log, _ in logs)
     return all(log.instant_time >= base_instant for log, _ in logs)

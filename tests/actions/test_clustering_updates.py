@@ -97,7 +97,7 @@ def test_rows_do_not_take_back_a_clustering_that_is_being_executed() -> None:
     (planned,) = table.meta.timeline.pending()
     TimelineWriter(table.storage, table.meta.config).start(planned)
     heartbeat = Heartbeat(table.storage, planned.requested_time, table.clock, 60_000)
-    with heartbeat.begun(True), pytest.raises(WriteConflict, match="is going to replace"):
+    with heartbeat.beating(True), pytest.raises(WriteConflict, match="is going to replace"):
         table.upsert(("b", "x", 3, 21), clustering_updates_strategy="DUPLICATE")
     heartbeat.stop()
     assert table.pending()

@@ -227,7 +227,7 @@ def test_a_clean_plan_names_no_folder_that_is_no_partition(table: TestTable, pat
     plan = CleanPlan("P", None, "", {path: ("f_0-1-0_1.parquet",)}, (), {})
     forge(table, ActionKind.CLEAN, encode_clean_plan(plan, str))
     files = data_files(table)
-    with pytest.warns(UserWarning, match="which is no partition"):
+    with pytest.warns(UserWarning, match="which is not a partition"):
         table.upsert(NEW, clean_commits_retained="1")
     assert set(files) <= set(data_files(table))
 

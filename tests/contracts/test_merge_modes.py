@@ -235,7 +235,7 @@ def test_an_answer_that_is_no_answer_is_refused(answer: Any, complaint: str) -> 
 
 @pytest.mark.thorough
 def test_a_class_that_is_no_merger_is_refused_by_name() -> None:
-    for path, complaint in (("os:path", "no record merger"), ("nowhere_at_all:X", "can't be imported")):
+    for path, complaint in (("os:path", "not a record merger"), ("nowhere_at_all:X", "can't be imported")):
         with pytest.raises(ConfigError, match=complaint):
             pair_merger(MergeRules(merger=path)).merge(
                 versions([{"order_id": "o", "seq": 1, IS_DELETE: False}], MergeRules()),

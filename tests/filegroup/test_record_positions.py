@@ -87,10 +87,10 @@ def test_damaged_positions_are_refused(positions: list[int]) -> None:
     [
         ("", "found 0"),
         ("0000000000000000 00", "found 9"),
-        ("0100000000000000", "no Roaring bitmap"),
+        ("0100000000000000", "not a Roaring bitmap"),
         ("0100000000000000 00000000 3a300000 01000000 0000 0000 10000000 0300 ff", "found 31"),
         ("0100000000000000 00000080 3a300000 01000000 0000 0000 10000000 0300", "below 2"),
-        ("0100000000000000 00000000 3a300000 01000000 0000 0100 10000000 0300 0300", "no Roaring bitmap"),
+        ("0100000000000000 00000000 3a300000 01000000 0000 0100 10000000 0300 0300", "not a Roaring bitmap"),
     ],
 )
 def test_what_is_no_bitmap_of_positions_is_refused(data: str, words: str) -> None:

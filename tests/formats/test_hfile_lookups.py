@@ -28,7 +28,7 @@ from pyhudi.formats.hfile.entries import (
     joined,
 )
 from pyhudi.formats.hfile.keys import key_column, ranges_of, rows_in, sorted_keys
-from pyhudi.formats.hfile.reader import KeptBlocks
+from pyhudi.formats.hfile.reader import CachedBlocks
 from pyhudi.storage.file_cache import FileCache
 from tests.support.golden.folder import shared_folder
 from tests.support.sweeps import examples
@@ -210,15 +210,15 @@ def test_a_base_file_says_its_least_and_greatest_key() -> None:
 def test_the_cache_keeps_what_was_used_last_within_its_bytes() -> None:
     block = decode_entries(b"".join(encode_entry(*entry) for entry in ENTRIES[:10]), "x")
     memory = FileCache(4 * (block.size_bytes + 500))
-    cache = KeptBlocks("x", memory)
+    cache = CachedBlocks("x", memory)
     for offset in (1, 2, 3, 4):
         cache.put(offset, block)
     assert cache.get(1) is block
     cache.put(5, block)
     assert [offset in cache for offset in (1, 2, 3, 4, 5)] == [True, False, True, True, True]
-    assert 1 not in KeptBlocks("y", memory)
+    assert 1 not in CachedBlocks("y", memory)
     assert memory.size_bytes == 4 * (block.size_bytes + 500)
-    small = KeptBlocks("x", FileCache(block.size_bytes - 1))
+    small = CachedBlocks("x", FileCache(block.size_bytes - 1))
     small.put(1, block)
     assert 1 not in small
 

@@ -35,7 +35,7 @@ def stored(columns: pa.Table) -> MemoryStorage:
 
 def test_a_column_that_is_there_twice_is_refused_when_the_file_is_opened() -> None:
     storage = stored(pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"]))
-    with pytest.raises(CorruptFile, match=rf"{NAME}: columns are there twice: a\."):
+    with pytest.raises(CorruptFile, match=rf"{NAME}: columns occur twice: a\."):
         open_base_file(storage, f"p/{NAME}")
 
 

@@ -142,7 +142,7 @@ def test_a_name_means_the_type_of_its_own_namespace_first() -> None:
         ({"name": "a", "type": "nobody"}, "unknown type 'nobody' at 'a'"),
         ({"name": "a", "type": {"type": "record", "fields": []}}, "a record without a name"),
         ({"name": "a", "type": {"type": "fixed", "name": "", "size": 1}}, "a fixed without a name"),
-        ({"name": "a", "type": {"type": "fixed", "name": "f", "namespace": 5, "size": 1}}, "is no text, found 5"),
+        ({"name": "a", "type": {"type": "fixed", "name": "f", "namespace": 5, "size": 1}}, "is not text, found 5"),
         ({"name": "a", "type": {"type": "record", "name": "inner", "fields": {}}}, "'inner' has no list of fields"),
         ({"name": "a"}, "lacks name or type"),
         ({"name": 1, "type": "int"}, "lacks name or type"),

@@ -97,7 +97,7 @@ def test_a_lock_is_given_back_as_soon_as_its_guard_is_free(tmp_path: Path, monke
     assert lock.try_acquire(0)
     busy[0] = 10**9
     monkeypatch.setattr(kind, "replace", later)
-    with pytest.warns(RuntimeWarning, match="could not be given back"):
+    with pytest.warns(RuntimeWarning, match="could not be released"):
         lock.release()
 
 
@@ -307,7 +307,7 @@ def test_what_kazoo_refuses_is_an_error_of_ours(monkeypatch: pytest.MonkeyPatch)
     assert lock.owner_note.isprintable()
     assert len(lock.owner_note) < 400
     Contended.notes = b"\xff"
-    assert "note is no text" in lock.owner_note
+    assert "note is not text" in lock.owner_note
 
 
 class Client:

@@ -105,8 +105,8 @@ def test_the_memory_is_bounded_and_forgets_what_was_not_used_for_longest() -> No
     assert 5 not in memory
     memory.put(0, "smaller", 100)
     assert memory.size_bytes == 3 * 1800 + 600
-    assert memory.take(0) == "smaller"
-    assert memory.take(0) is None
+    assert memory.pop(0) == "smaller"
+    assert memory.pop(0) is None
     assert memory.size_bytes == 3 * 1800
 
 

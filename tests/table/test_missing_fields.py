@@ -150,7 +150,7 @@ def test_a_constant_with_a_field_that_the_struct_does_not_have_is_refused(tmp_pa
     table = made(tmp_path)
     with pytest.raises(SchemaMismatch, match=r"has no field 's\.c', which its new values have"):
         table.update(set={"s": {**WHOLE, "c": 3}})
-    with pytest.raises(SchemaMismatch, match=r"'s'.*a struct has the key 5, which is no text"):
+    with pytest.raises(SchemaMismatch, match=r"'s'.*a struct has the key 5, which is not text"):
         table.upsert([{"id": 1, "s": {**WHOLE, 5: 3}}])
     assert rows(table) == [ROW]
 

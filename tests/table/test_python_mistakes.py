@@ -31,8 +31,8 @@ def made(name: str, **more: Any) -> HudiTable:
 
 MISTAKES: dict[str, tuple[Any, str]] = {
     "SQL to alter": (lambda t: t.alter("ADD COLUMN x"), "changes of columns, such as AddColumn.*pyhudi.sql"),
-    "a type that is none": (lambda t: AddColumn("x", "strng"), "'strng' is no type.*pa.int64"),
-    "a class as type": (lambda t: ChangeType("price", int), "is no type.*'int64'"),  # type: ignore[arg-type]
+    "a type that is none": (lambda t: AddColumn("x", "strng"), "'strng' is not a type.*pa.int64"),
+    "a class as type": (lambda t: ChangeType("price", int), "is not a type.*'int64'"),  # type: ignore[arg-type]
     "a number as name": (lambda t: RenameColumn("price", 5), "RenameColumn: name is text; found 5"),  # type: ignore[arg-type]
     "a pandas Series": (lambda t: t.upsert(pd.Series([1], name="id")), "is one column.*to_frame"),
     "a polars Series": (lambda t: t.upsert(pl.Series("id", [1])), "is one column.*to_frame"),

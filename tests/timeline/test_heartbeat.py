@@ -108,7 +108,7 @@ def test_a_block_that_fails_ends_the_beating_and_its_error_goes_on() -> None:
     heartbeat = Heartbeat(storage, T, FixedClock(1_000))
 
     def block() -> None:
-        with heartbeat.begun(True):
+        with heartbeat.beating(True):
             assert storage.stat(PATH) is not None
             raise ZeroDivisionError
 
@@ -121,5 +121,5 @@ def test_a_block_that_fails_ends_the_beating_and_its_error_goes_on() -> None:
 def test_a_heart_that_is_not_wanted_does_not_beat() -> None:
     storage = MemoryStorage()
 
-    with Heartbeat(storage, T, FixedClock(1_000)).begun(False):
+    with Heartbeat(storage, T, FixedClock(1_000)).beating(False):
         assert storage.stat(PATH) is None

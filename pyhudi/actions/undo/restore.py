@@ -91,7 +91,7 @@ def restore(context: ActionContext, to: str, *, dry_run: bool = False) -> Restor
         time = draw_time(context)
         heartbeat = context.heartbeat(time)
         begun.append(heartbeat)
-        with heartbeat.begun(context.options.failed_writes_policy == "LAZY"):  # before others can see the restore
+        with heartbeat.beating(context.options.failed_writes_policy == "LAZY"):  # before others can see the restore
             instant = request_at(time, ActionKind.RESTORE, context.meta, encode_restore_plan(plan))
     return _perform(instant, plan, context, heartbeat)
 

@@ -23,7 +23,7 @@ from pyhudi.schema.evolution import evolve, misfit, misspelt
 from pyhudi.schema.former_names import FormerName, former_names
 from pyhudi.schema.internal import load_schema_history
 from pyhudi.schema.near_names import near_name
-from pyhudi.timeline.commits import tells_schema
+from pyhudi.timeline.commits import has_table_schema
 
 __all__ = ["Missing", "check_source_names", "stored_columns"]
 
@@ -112,7 +112,7 @@ def _dropped(paths: Collection[str], meta: MetaClient) -> dict[str, FormerName]:
     newer: Instant | None = None
     for instant in reversed(meta.timeline.commits().instants):
         body = meta.commits.totals(instant)
-        if not tells_schema(body) or body.schema_json is None:
+        if not has_table_schema(body) or body.schema_json is None:
             continue
         older = column_paths(arrow_from_avro(body.schema_json))
         for path in older.keys() & paths if newer is not None else ():

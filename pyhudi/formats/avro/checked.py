@@ -1,4 +1,4 @@
-"""The only way from the text of an Avro schema to its types: every schema from a table is checked here first.
+"""Check Avro schemas: the only way from a schema's text to its types, for every schema of a table.
 
 A schema of a few hundred bytes can be recursive, or double its types at each level by references: decoders follow these
 until the stack or the memory ends. So types are counted here through all references, and recursive, too deep or too
@@ -22,10 +22,10 @@ PRIMITIVES = frozenset(("null", "boolean", "int", "long", "float", "double", "by
 MAX_SCHEMA_CHARS = 16 * 1024 * 1024  # 100,000 columns with a comment each; parsed JSON takes twenty times its text
 MAX_DEPTH = 100  # levels; deeper schemas are an attack or a mistake
 MAX_TYPES = 100_000  # counted through references; Spark and Java fail with fewer columns
-MAX_SYMBOL_CHARS = 255  # of an enum: a row's single byte decodes to so many
+MAX_SYMBOL_CHARS = 255  # of an enum: a row's single byte decodes to this many
 MAX_FIXED_BYTES = 2**31 - 1  # Java's arrays hold no more
 _SCHEMAS_KEPT = 64
-_KEPT_CHARS = 256 * 1024  # longest cached schema, so that the cache stays small
+_CACHED_CHARS_MAX = 256 * 1024  # longer schemas are not cached, so that the cache stays small
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def checked_schema(text: str) -> CheckedSchema:
     Raises:  CorruptFile when the text is not an Avro record schema; UnsupportedTable for recursive records, for more
              than MAX_DEPTH levels and for more than MAX_TYPES types.
     """
-    return _cached(text) if len(text) <= _KEPT_CHARS else _checked(text)
+    return _cached(text) if len(text) <= _CACHED_CHARS_MAX else _checked(text)
 
 
 def _checked(text: str) -> CheckedSchema:
@@ -111,7 +111,7 @@ class _Resolver:
                 )
             where = f"{path}.{field['name']}" if path else field["name"]
             if field["name"] in names:
-                raise CorruptFile(f"Avro schema: the field {where!r} is there twice.")
+                raise CorruptFile(f"Avro schema: the field {where!r} occurs twice.")
             names.add(field["name"])
             kind = self.type(field["type"], inner, where, level + 1)
             fields.append({**field, "type": kind.avro})
@@ -187,7 +187,7 @@ def _more(count: int, inner: _Type, path: str) -> int:
     if total > MAX_TYPES:
         raise UnsupportedTable(
             f"Column {path!r}: the Avro schema has more than {MAX_TYPES} types with it, each counted wherever it is "
-            "named; at most so many are read."
+            "named; that is the limit."
         )
     return total
 
@@ -201,7 +201,7 @@ def _full_name(named: Body, namespace: str) -> tuple[str, str]:
         return name, name.rpartition(".")[0]
     inner = named.get("namespace", namespace)
     if not isinstance(inner, str):
-        raise CorruptFile(f"Avro schema: the namespace of {name[:200]!r} is no text, found {str(inner)[:200]}.")
+        raise CorruptFile(f"Avro schema: the namespace of {name[:200]!r} is not text, found {str(inner)[:200]}.")
     return (f"{inner}.{name}" if inner else name), inner
 
 

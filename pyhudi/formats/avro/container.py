@@ -33,8 +33,8 @@ MAX_BODY_BYTES = 2**31 - 1  # Java readers hold a body in one array, so no valid
 
 _SYNC_BYTES = 16
 _SCHEMAS_KEPT = 64
-_KEPT_CHARS = 256 * 1024  # longest cached schema, so that the cache stays small
-_SAID_CHARS = 500  # of fastavro's messages: they may quote the body
+_CACHED_CHARS_MAX = 256 * 1024  # longer schemas are not cached, so that the cache stays small
+_QUOTED_CHARS = 500  # of fastavro's messages: they may quote the body
 _SCHEMA_KEY = b"avro.schema"
 
 
@@ -89,7 +89,7 @@ class Container:
     where: str
 
     def decoded(self, reader_schema: str | None = None) -> Body:
-        """The record's fields; `decode_container` says the rest."""
+        """Decode the record's fields. Argument and errors are those of `decode_container`."""
         try:
             reader = None if reader_schema is None else _parsed(reader_schema)
             record = fastavro.schemaless_reader(io.BytesIO(self.record), self.schema.parsed, reader)
@@ -104,7 +104,7 @@ class Container:
 def _damage(what: str, error: Exception, asked_for: str = "") -> CorruptFile:
     return CorruptFile(
         f"{what} can't be decoded{asked_for} "
-        f"({type(error).__name__}: {str(error)[:_SAID_CHARS]}). "
+        f"({type(error).__name__}: {str(error)[:_QUOTED_CHARS]}). "
         f"It is truncated or damaged; restore the file, or roll the instant back."
     )
 
@@ -165,7 +165,7 @@ def _written_schema(header: Mapping[bytes, bytes], where: str) -> WrittenSchema:
         raise CorruptFile(f"{where}: the Avro container is compressed with {codec!r}; Hudi writes none that is.")
     text = header[_SCHEMA_KEY].decode()
     try:
-        return _cached(text) if len(text) <= _KEPT_CHARS else _checked(text)
+        return _cached(text) if len(text) <= _CACHED_CHARS_MAX else _checked(text)
     except (CorruptFile, UnsupportedTable) as error:
         raise CorruptFile(f"{where}: {error} Restore the file, or roll the instant back.") from error
 
@@ -184,7 +184,7 @@ _cached = lru_cache(maxsize=_SCHEMAS_KEPT)(_checked)
 
 
 def _types_without_bytes(schema: object) -> Iterator[object]:
-    """Records without fields, fixed of size 0, and null where it is not a branch of a union."""
+    """Return records without fields, fixed types of size 0, and null outside unions."""
     if isinstance(schema, list):
         for branch in schema:
             yield from _types_without_bytes(branch)

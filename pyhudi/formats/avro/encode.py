@@ -33,7 +33,7 @@ __all__ = ["AvroEncoder", "Piece", "Short", "joined", "numbers", "varints"]
 
 _NOTHING = b""
 
-_MATRIX_BYTES = 96  # of a row: further columns go into the next matrix, so that memory stays small
+_MATRIX_BYTES = 96  # of a row: further columns use another matrix, so that memory stays small
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,19 +49,19 @@ FieldValues: TypeAlias = tuple[pa.Array | None, Positions]
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """The bytes to walk over. `where`: for messages."""
+    """The bytes of the records. `where`: for messages."""
 
     buffer: Buffer
     where: str
 
     def check(self, positions: Positions, limits: Positions) -> Positions:
-        """The positions. Raises CorruptFile for one beyond the end of its record."""
+        """Return the positions. Raises CorruptFile if one is beyond the end of its record."""
         if (positions > limits).any():
             raise CorruptFile(f"{self.where}: an Avro record ends in the middle of a field.")
         return positions
 
     def varints(self, positions: Positions, limits: Positions) -> tuple[npt.NDArray[np.int64], Positions]:
-        """The numbers at the positions, and the positions after them. Raises CorruptFile."""
+        """Return the numbers at the positions, and the positions after them. Raises CorruptFile."""
         self.check(positions + 1, limits)
         values, behind = decode_varints(self.buffer, positions, self.where)
         return values, self.check(behind, limits)
@@ -309,7 +309,7 @@ def repeated(item: Reader, arrow: _Repeated) -> Reader:
         rest = limits - at
         while len(open_rows):
             counts, at[open_rows] = _block_counts(walk, at[open_rows], limits[open_rows])
-            # An item takes at least a byte, so more items are forged; this also limits the waves.
+            # An item takes at least a byte, so a larger count is forged; this also limits the waves.
             rest[open_rows] -= counts
             if (rest < 0).any():
                 raise CorruptFile(f"{walk.where}: an Avro array or map of more items than its record has bytes.")

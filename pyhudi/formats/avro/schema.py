@@ -195,14 +195,14 @@ _PRIMITIVES: Mapping[pa.DataType, AvroType] = {
 
 
 def avro_from_arrow(schema: pa.Schema, table_name: str, *, with_meta: bool) -> str:
-    """The Avro JSON of a table schema, without blanks, equal to what Hudi writes for the same columns.
+    """Return the Avro JSON of a table schema, without whitespace, equal to Hudi's for the same columns.
 
     Args:    schema: the columns; meta columns among them are left out and put back by `with_meta`.
              table_name: as configured; it is converted to a legal name.
              with_meta: the five meta columns come first (footers and log headers), or none (commit metadata).
     Raises:  SchemaMismatch naming every column whose name or type a Hudi table can't hold.
     """
-    # To Arrow, schemas are equal even if metadata of fields differs, such as docs; their bytes differ.
+    # Arrow considers schemas equal if only field metadata, such as docs, differs; their bytes differ.
     return _avro_json(schema.serialize().to_pybytes(), table_name, with_meta)
 
 
@@ -233,14 +233,14 @@ def storable(schema: pa.Schema) -> pa.Schema:
 
 
 def without_meta(schema: pa.Schema) -> pa.Schema:
-    """The schema without the five meta columns; the same object when it has none."""
+    """Return the schema without the five meta columns; the same object if it has none."""
     if not any(name in META_COLUMNS for name in schema.names):
         return schema
     return pa.schema([field for field in schema if field.name not in META_COLUMNS])
 
 
 def avro_name(name: str) -> str:
-    """A table name as a legal Avro name: each illegal character becomes two underscores."""
+    """Return a table name as a legal Avro name: each illegal character becomes two underscores."""
     return _ILLEGAL.sub(_MASK, _ILLEGAL_FIRST.sub(_MASK, name[:1]) + name[1:])
 
 
@@ -253,7 +253,7 @@ def _record(fields: Iterable[pa.Field], name: str, namespace: str, path: str, pr
         if not _is_legal_column_name(field.name):
             problems.append(f"column {where!r}: Avro allows letters, digits and underscores in names, no digit first")
         if field.name in names:
-            problems.append(f"column {where!r} is there twice")
+            problems.append(f"column {where!r} occurs twice")
         names.add(field.name)
         avro_fields.append(_field(field, full_name, where, problems))
     return {"type": "record", "name": name, "namespace": namespace, "fields": avro_fields}
@@ -316,7 +316,7 @@ def _decimal(data_type: pa.DataType, name: str, namespace: str, path: str, probl
         "type": "fixed",
         "name": "fixed",
         "namespace": f"{namespace}.{name}",
-        # The fewest bytes that hold the largest number of so many digits, with its sign.
+        # The fewest bytes that hold the largest number with this many digits, and its sign.
         "size": (10**precision).bit_length() // 8 + 1,
         "logicalType": "decimal",
         "precision": precision,

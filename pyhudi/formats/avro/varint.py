@@ -60,7 +60,7 @@ def decode_varints(buffer: Buffer, positions: Positions, where: str) -> tuple[np
 
 
 def _decoded(words: npt.NDArray[np.uint64], ends: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.uint64], Positions]:
-    """Values of varints of at most eight bytes. `ends` has the high bit of each byte that ends a number."""
+    """Decode varints of at most eight bytes. `ends` has the high bit of each byte that ends a number."""
     lowest = ends & (~ends + np.uint64(1))
     exponent = (lowest.astype(np.float64).view(np.int64) >> 52) - 1023  # exact: a power of two
     lengths = (exponent >> 3) + 1

@@ -100,7 +100,7 @@ class Footer:
 
 @dataclass(frozen=True, slots=True)
 class BaseFileOptions:
-    """How base files are written. Sizes are bytes; `row_group_bytes` counts Arrow bytes before encoding.
+    """Settings for writing base files. Sizes are bytes; `row_group_bytes` counts Arrow bytes before encoding.
 
     `plain_columns`: columns known not to benefit from a dictionary. `page_checksums`: pages get a checksum, in a
     format that has them.
@@ -229,11 +229,11 @@ class BaseFileWriter(Protocol):
         ...
 
     def copyable(self, source: BaseFileReader) -> frozenset[int]:
-        """Numbers of the parts of another file that `copy` could take: same columns and types, sound entries."""
+        """Numbers of the parts of another file that `copy` can append: same columns and types, undamaged entries."""
         ...
 
     def start_copying(self, source: BaseFileReader) -> None:
-        """Parts of this file will be copied; called before anything is written."""
+        """Prepare for copying parts of this file. Call it before anything is written."""
         ...
 
     def copy(self, part: int, replaced: pa.Table) -> None:
@@ -277,13 +277,13 @@ MAX_ROWS = 1 << 31  # of a file, against forged numbers; record positions have t
 
 
 class Closeable(Protocol):
-    """An object to close."""
+    """An object that can be closed."""
 
     def close(self) -> object: ...
 
 
 def open_stored(storage: Storage, path: str) -> pa.NativeFile:
-    """The bytes of a base file that the table names. Raises PathNotFound with the likely reason."""
+    """Open a base file that the table names. Raises PathNotFound with the likely reason."""
     try:
         return storage.open_input(path)
     except PathNotFound as error:
@@ -299,7 +299,7 @@ def check_outline(where: str, rows: int, names: Sequence[str]) -> None:
         raise CorruptFile(f"{where}: expected 0 to {MAX_ROWS} rows, found {rows}. Restore the file from a copy.")
     if len(set(names)) != len(names):
         twice = sorted({name for name in names if names.count(name) > 1})
-        raise CorruptFile(f"{where}: columns are there twice: {', '.join(twice)[:200]}. Restore the file from a copy.")
+        raise CorruptFile(f"{where}: columns occur twice: {', '.join(twice)[:200]}. Restore the file from a copy.")
 
 
 def close_quietly(*parts: Closeable | None) -> None:
@@ -369,7 +369,7 @@ BASE_FORMATS: Registry[type[BaseFormat]] = Registry(
 
 
 class OpensFile(Protocol):
-    """The entry point of a form that is only read."""
+    """The entry point of a format that is only read."""
 
     @staticmethod
     def open(storage: Storage, path: str, *, check_pages: bool = True) -> BaseFileReader: ...

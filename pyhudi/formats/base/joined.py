@@ -79,7 +79,7 @@ class JoinedReader:
 
     @classmethod
     def open(cls, storage: Storage, path: str, *, check_pages: bool = True) -> BaseFileReader:
-        """Open both files; the one alone if it has data columns of its own, as the copied rows of a bootstrap have.
+        """Open both files; only the first if it has data columns of its own, like the copied rows of a bootstrap.
 
         Raises PathNotFound for a skeleton, CorruptFile for a source file.
         """
@@ -214,7 +214,7 @@ class JoinedReader:
         return self._skeleton if column in self._meta else self._source
 
     def _sides(self, names: Sequence[str]) -> list[tuple[BaseFileReader, list[str]]]:
-        """The files to read and their columns; the skeleton with a column to count by when there are constants only."""
+        """Return the files to read and their columns; for constants alone, the skeleton with a column to count rows."""
         meta = [name for name in names if name in self._meta]
         data = [name for name in names if name in self._data]
         if not data:
@@ -222,7 +222,7 @@ class JoinedReader:
         return [*([(self._skeleton, meta)] if meta else []), (self._source, data)]
 
     def _joined(self, names: Sequence[str], sides: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
-        """Batches with these columns, of rows that all sides have at the same place."""
+        """Yield batches with these columns, which combine the rows of all sides at equal positions."""
         for parts in _aligned(sides):
             rows = len(parts[0])
             columns = {name: part.column(name) for part in parts for name in part.schema.names}
@@ -234,24 +234,24 @@ class JoinedReader:
 
 
 def _aligned(sides: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[list[pa.RecordBatch]]:
-    """Batches of equal lengths from streams of equally many rows, one of each at a time."""
-    waiting: list[pa.RecordBatch | None] = [None] * len(sides)
+    """Yield batches of equal lengths, one of each stream at a time. All streams have the same number of rows."""
+    pending: list[pa.RecordBatch | None] = [None] * len(sides)
     while True:
         for number, side in enumerate(sides):
-            batch = waiting[number]
+            batch = pending[number]
             while batch is None or not len(batch):
                 batch = next(side, None)
                 if batch is None:
                     return
-            waiting[number] = batch
-        there = [batch for batch in waiting if batch is not None]
-        rows = min(map(len, there))
-        yield [batch.slice(0, rows) for batch in there]
-        waiting = [batch.slice(rows) for batch in there]
+            pending[number] = batch
+        batches = [batch for batch in pending if batch is not None]
+        rows = min(map(len, batches))
+        yield [batch.slice(0, rows) for batch in batches]
+        pending = [batch.slice(rows) for batch in batches]
 
 
 def source_batches(source: Storage, file: SourceFile, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Columns of a source file, those that its folders name included; columns that it lacks are left out."""
+    """Yield columns of a source file, those that its folders name included; missing columns are left out."""
     constants = folder_columns(file.source_partition)
     with open_file(source, file.path) as reader:
         stored = set(reader.schema.names)

@@ -36,7 +36,7 @@ from pyhudi.formats.base.base import (
     rows_among,
 )
 from pyhudi.formats.base.orc_tail import HeldTail, user_metadata
-from pyhudi.formats.base.parquet_calendar import tells_calendar
+from pyhudi.formats.base.parquet_calendar import is_same_in_both_calendars
 from pyhudi.formats.base.ranges import RangeTest
 from pyhudi.formats.column_stats import ColumnRange, RangesOfRows, column_type
 from pyhudi.formats.damage import as_corrupt_file
@@ -140,7 +140,7 @@ class OrcReader:
                     yield stripe.slice(first, batch_rows)
 
     def rows_in_parts(self, test: RangeTest) -> int:
-        return 0  # stripes tell no ranges here
+        return 0  # pyarrow has no ranges of stripes
 
     def numbered_batches(
         self, columns: Sequence[str], batch_rows: int = BATCH_ROWS, may_match: RangeTest | None = None
@@ -177,12 +177,12 @@ class OrcReader:
         """The batch. Raises UnsupportedTable for old dates and moments of a file that neither Hudi nor pyarrow wrote.
 
         Java's writers count them by Java's old calendar or by the Gregorian one, and convert them as they read; pyarrow
-        doesn't look at the mark in the footer. Hudi writes the days of its Avro rows, whatever the mark says.
+        ignores the mark in the footer. Hudi writes the days of its Avro rows, regardless of that mark.
         """
         if self._file.writer == "ORC_CPP" or self._footer.avro_schema is not None:
             return batch
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
-            if not tells_calendar(column):
+            if not is_same_in_both_calendars(column):
                 raise UnsupportedTable(
                     f"{self.where}: column {name!r} holds dates before 15 October 1582 or times before 1900, and the "
                     f"file's writer ({self._file.writer}) may count them by Java's old calendar, which PyHudi does not "
@@ -240,7 +240,7 @@ def _typed_schema(stored: pa.Schema, avro_schema: str | None) -> pa.Schema:
 
 
 def _stamped(kind: pa.DataType, timestamp: pa.DataType) -> pa.DataType:
-    """`kind` with this type wherever it holds timestamps."""
+    """Return `kind` with this type for all of its timestamps, at any depth."""
     if pa.types.is_timestamp(kind):
         return timestamp
     if pa.types.is_list(kind):
@@ -335,7 +335,7 @@ def _stripe_bytes(options: BaseFileOptions) -> int:
 
 
 def _check_moments(values: pa.Array, where: str) -> None:
-    """Refuse moments that Java could not read."""
+    """Refuse timestamps that Java could not read."""
     kind = values.type
     if pa.types.is_timestamp(kind):
         micros = pc.fill_null(values.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)

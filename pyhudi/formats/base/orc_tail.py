@@ -106,7 +106,7 @@ class HeldTail:
 
 
 def _longer_footer(postscript: bytes, extra: int) -> bytes:
-    """A postscript whose footer length, Protobuf field 1, is greater by `extra`."""
+    """Return the postscript with its footer length, Protobuf field 1, increased by `extra`."""
     assert postscript[0] == 0x08, postscript[:1].hex()
     length, end = read_varint(postscript, 1, "the postscript of an ORC file")
     return b"\x08" + varint(length + extra) + postscript[end:]

@@ -1,4 +1,4 @@
-"""Dates and times before 1900 in Parquet files of Spark, by Java's old calendar.
+"""Convert dates and times before 1900 in Parquet files of Spark from Java's old calendar.
 
 Spark before 3.0, and later in mode LEGACY, wrote days and moments of the calendar that is Julian before 15 October
 1582; the footer says so. Read as they are, 1500-06-01 would be 1500-06-11. As in Spark a day gets the number that its
@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import UnsupportedTable
 
-__all__ = ["FIRST_SAFE_DAY", "OldCalendar", "old_calendar", "tells_calendar"]
+__all__ = ["FIRST_SAFE_DAY", "OldCalendar", "is_same_in_both_calendars", "old_calendar"]
 
 _VERSION = b"org.apache.spark.version"
 _OLD_TIMES, _OLD_INT96 = b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"
@@ -42,14 +42,14 @@ _Days = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class OldCalendar:
-    """What of a file counts by the old calendar: dates and times, or moments in INT96. `zone`: the writer's."""
+    """The columns of a file in the old calendar: `times`: dates and timestamps; `int96`. `zone`: the writer's."""
 
     times: bool
     int96: bool
     zone: str | None
 
     def rebased(self, batch: pa.RecordBatch, schema: pa.Schema, where: str) -> pa.RecordBatch:
-        """The batch with Gregorian days. `schema`: the columns' types, with UTC on INT96 columns alone that lack it.
+        """Return the batch with Gregorian days. `schema`: the columns' types, with UTC on INT96 columns that lack it.
 
         Raises: UnsupportedTable for moments before 1900 of a zone other than UTC.
         """
@@ -112,7 +112,7 @@ class OldCalendar:
 
 
 def old_calendar(entries: Mapping[bytes, bytes] | None) -> OldCalendar | None:
-    """What the key-values of a file's footer say about its calendar; None when all of it is Gregorian."""
+    """Return the old calendar that a footer's key-values declare; None if the whole file is Gregorian."""
     if not entries or _VERSION not in entries:
         return None
     version = _numbers(entries[_VERSION])
@@ -124,8 +124,8 @@ def old_calendar(entries: Mapping[bytes, bytes] | None) -> OldCalendar | None:
     )
 
 
-def tells_calendar(values: pa.Array) -> bool:
-    """Do both calendars mean the same by all dates and moments in an array, at any depth?"""
+def is_same_in_both_calendars(values: pa.Array) -> bool:
+    """True if all dates and timestamps in an array, at any depth, are the same in both calendars."""
     kind = values.type
     if pa.types.is_date32(kind):
         least = pc.min(values.cast(pa.int32())).as_py()
@@ -140,11 +140,11 @@ def tells_calendar(values: pa.Array) -> bool:
         parts = [values.keys, values.items]
     elif isinstance(values, pa.ListArray | pa.LargeListArray):
         parts = [values.flatten()]
-    return all(map(tells_calendar, parts))
+    return all(map(is_same_in_both_calendars, parts))
 
 
 def _numbers(version: bytes) -> tuple[int, ...]:
-    """The first two numbers of a version; an unknown form counts as new, as other writers than Spark do."""
+    """Return the first two numbers of a version. An unknown form counts as new: only Spark wrote the old calendar."""
     parts = version.split(b".")[:2]
     return tuple(map(int, parts)) if len(parts) == 2 and all(part.isdigit() for part in parts) else (9, 9)
 
@@ -162,12 +162,12 @@ def _with_days(values: pa.Array) -> pa.Array:
 
 
 def _of_numbers(numbers: npt.NDArray[np.int64] | npt.NDArray[np.int32], values: pa.Array) -> pa.Array:
-    """Numbers as values of the type of `values`, with its nulls."""
+    """Return numbers as values of the type of `values`, with its nulls."""
     return pa.array(numbers, mask=np.asarray(values.is_null())).cast(values.type)
 
 
 def _gregorian(days: _Days) -> _Days:
-    """The numbers that year, month and day of days of the old calendar have in the Gregorian one.
+    """Return the Gregorian numbers of days that have the same year, month and day in the old calendar.
 
     29 February of a year that has none there becomes 1 March.
     """

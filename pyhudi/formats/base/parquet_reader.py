@@ -43,7 +43,7 @@ _PAGE_BUFFER_BYTES = 1 << 20
 
 _FOOTER_COPIES = 2  # in memory: the bytes, and pyarrow's metadata
 _CHUNK_BYTES = 1000  # about the size of a chunk's metadata in memory
-_KEPT_ROWS = 1 << 20  # of a row group: one file's keys must not displace those of all others
+_CACHED_ROWS_MAX = 1 << 20  # of a row group: one file's keys must not displace those of all others
 _PAGED_ROWS = 64  # of a row group: for more rows most pages are read anyway
 _ROWS_AT_ONCE = 8192  # in a batch when single rows are read: rows after the last are not decoded
 
@@ -61,7 +61,7 @@ class _Outline:
 
     @property
     def size_bytes(self) -> int:
-        """The size of the footer's bytes, of pyarrow's metadata, and of chunk metadata."""
+        """The approximate memory of the footer's bytes, pyarrow's metadata and chunk metadata."""
         metadata = self.footer.metadata
         return _FOOTER_COPIES * len(self.footer.thrift) + _CHUNK_BYTES * metadata.num_columns * metadata.num_row_groups
 
@@ -86,7 +86,7 @@ class ParquetReader:
         self.where = f"{storage.root}/{path}"
         before = settled_state(storage, path)
         self._input = open_stored(storage, path)
-        # If it is equal before and after opening, it is the state of the open file, whatever happens to its name.
+        # If it is equal before and after opening, it is the state of the open file, even if its name is reused later.
         self._state = before if before is not None and state_of(storage, path) == before else None
         self._path = path
         # A mapped file is in the file cache; elsewhere all ranges of a row group are fetched at once.
@@ -102,7 +102,7 @@ class ParquetReader:
             raise
 
     def _cached(self, part: Hashable, make: Callable[[], T], size_of: Callable[[T], int]) -> T:
-        """The result of `make`, possibly cached by another reader of the file."""
+        """Return the result of `make`, possibly cached by another reader of the file."""
         return make() if self._state is None else get_or_load_in_state(self._state, self._path, part, make, size_of)
 
     def _read_outline(self) -> _Outline:
@@ -272,7 +272,7 @@ class ParquetReader:
             for first, batch in self._numbered_of_group(self._file, row_group, [name], BATCH_ROWS):
                 yield first, batch.column(0)
 
-        if self._state is None or rows > _KEPT_ROWS:
+        if self._state is None or rows > _CACHED_ROWS_MAX:
             return parts()
         part = ("column", row_group, name)
         cached = load_on_second_use(self._state, self._path, part, lambda: tuple(parts()), _parts_bytes)
@@ -297,7 +297,7 @@ class ParquetReader:
             yield batch
             return
         first, last = 0, int(rows[-1])
-        # For few rows threads don't pay; the caller uses them for other files.
+        # Threads don't pay off for few rows; the caller uses them for other files.
         for batch in self._file.iter_batches(_ROWS_AT_ONCE, row_groups=[row_group], columns=names, use_threads=False):
             low, high = np.searchsorted(rows, (first, first + len(batch)))
             if low < high:
@@ -386,7 +386,7 @@ class ParquetReader:
 
 
 def parquet_rows(file: pq.ParquetFile, where: str, batch_rows: int) -> pa.RecordBatchReader:
-    """The rows of a file that is no table's, with Gregorian days and with UTC on INT96 columns.
+    """Yield the rows of a file outside a table, with Gregorian days and with UTC on INT96 columns.
 
     The file was opened with `coerce_int96_timestamp_unit="us"`.
     """
@@ -412,7 +412,7 @@ def _with_int96(file: pq.ParquetFile) -> pa.Schema:
 
 
 def _zoned(kind: pa.DataType, leaves: Iterator[str]) -> pa.DataType:
-    """`kind` with UTC on its INT96 leaves; consumes one physical type per leaf, in file order."""
+    """Return `kind` with UTC on its INT96 leaves. Consumes one physical type per leaf, in file order."""
     if pa.types.is_struct(kind):
         return pa.struct([child.with_type(_zoned(child.type, leaves)) for child in kind])
     if pa.types.is_map(kind):

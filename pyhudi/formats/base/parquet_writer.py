@@ -1,7 +1,7 @@
 """The writer of Parquet base files, and its choice of the columns that get a dictionary.
 
 Files have v1 data pages, optional columns, three-level lists and statistics. A column gets a dictionary only where a
-sample says that it pays.
+sample shows that it pays off.
 
 On a column of mostly distinct values a dictionary costs both time and size; on few values it is the best encoding. Two
 samples of the first row group decide, leaf by leaf; a small group is its own sample. One sample has rows spread over
@@ -38,7 +38,7 @@ __all__ = ["ParquetWriter", "dictionary_paths"]
 
 
 _SAMPLE_ROWS = 2048
-_WHOLE_ROWS = 2 * _SAMPLE_ROWS  # so many are counted as quickly as two samples are taken
+_WHOLE_ROWS = 2 * _SAMPLE_ROWS  # counting this many rows is as fast as taking two samples
 # Share of distinct values in a row group up to which a dictionary is written and read faster than plain values
 # (measured with zstd on strings, integers and doubles: they break even between 0.1 and 0.25).
 _WORTH_SHARE = 0.15
@@ -79,7 +79,7 @@ def _collect(samples: tuple[pa.Array, ...], path: str, scale: float, paths: list
 
 
 def _parts(array: pa.Array) -> list[tuple[str, pa.Array]]:
-    """The arrays below a nested one, each with its name in Parquet."""
+    """Return the arrays inside a nested one, each with its name in Parquet."""
     if isinstance(array, pa.StructArray):
         return [(array.type.field(index).name, part) for index, part in enumerate(array.flatten())]
     if isinstance(array, pa.MapArray):
@@ -133,7 +133,7 @@ def _page_limits() -> Mapping[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class _Copies:
-    """The file whose row groups are copied, and the one that they go to."""
+    """The file whose row groups are copied, and the file that receives them."""
 
     source: ParquetReader
     chunks: ChunkSource
@@ -158,10 +158,10 @@ class ParquetWriter:
         self._storage, self._path = storage, path
         self._where = storage.full_path(path)
         self._sink = storage.open_output(path)
-        self._writer: pq.ParquetWriter | None = None  # made with the first rows, which show where a dictionary pays
+        self._writer: pq.ParquetWriter | None = None  # created with the first rows, which decide on dictionaries
         self._copies: _Copies | None = None
         self._metadata: pq.FileMetaData | None = None  # of the closed file
-        self._arriving: pa.Schema | None = None  # the columns as the first rows had them
+        self._arriving: pa.Schema | None = None  # the columns in the form of the first rows
         self._dictionaries: list[str] = []
 
     @property
@@ -180,7 +180,7 @@ class ParquetWriter:
         self._nan_columns.update(nan_columns(rows, self._watched))
 
     def _arrived(self, table: pa.Table) -> pa.Table:
-        """The rows, with string columns in the encoding of the first rows."""
+        """Return the rows, with string columns in the encoding of the first rows."""
         if self._arriving is None:
             assert table.column_names == self._schema.names, (table.column_names, self._schema.names)
             coded = [pa.types.is_dictionary(kind) for kind in table.schema.types]
@@ -302,7 +302,7 @@ def copyable_groups(source: ParquetReader, ours: ParquetFooter) -> frozenset[int
     try:
         footer, chunks = source.chunks()
     except CorruptFile:
-        return frozenset()  # whoever reads its rows says what is wrong
+        return frozenset()  # a reader of its rows reports the damage
     theirs, expected = footer.metadata.schema, ours.metadata.schema
     leaves = range(len(expected))
     if len(_leaves(ours)) != len(leaves):
@@ -311,7 +311,7 @@ def copyable_groups(source: ParquetReader, ours: ParquetFooter) -> frozenset[int
         return frozenset()
     is_nested = any(expected.column(at).max_definition_level > 1 for at in leaves)
     if is_nested and elements_of(footer.thrift) != elements_of(ours.thrift):
-        return frozenset()  # levels of the same number can have other meanings
+        return frozenset()  # equal levels can have different meanings
     if old_calendar(footer.metadata.metadata) is not None:
         return frozenset()
     damaged = {group for group, _ in footer.unreadable_chunks}
@@ -327,7 +327,7 @@ def copyable_groups(source: ParquetReader, ours: ParquetFooter) -> frozenset[int
 
 
 def _arrive(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArray:
-    """A column in the form of the writer's schema: dictionary-encoded or plain."""
+    """Return a column in the form of the writer's schema: dictionary-encoded or plain."""
     if column.type != kind and pa.types.is_dictionary(kind):
         return fit(column, kind.value_type, name).dictionary_encode()
     return fit(column, kind, name)

@@ -54,7 +54,7 @@ __all__ = [
 
 
 _JAVA = "parquet-mr"  # prefix of `created_by`; these writers treat NaN as the greatest value
-_FIRST_SAFE_YEAR = 1900  # from here on both calendars agree
+_FIRST_SAFE_YEAR = 1900  # both calendars agree from here on
 _ARROW_SCHEMA = b"ARROW:schema"  # a footer with it may give columns other units than their chunks
 
 
@@ -129,7 +129,7 @@ class FooterRanges:
         return ColumnRange(whole.name, kind, least, greatest, rows, nulls, *sizes), True
 
     def _float_chunk(self, part: ColumnRange, least: float, greatest: float) -> tuple[ColumnRange, bool]:
-        """The chunk's bounds of floats, which count only without NaN."""
+        """Return the chunk's bounds of floats, which are valid only without NaN."""
         if math.isnan(least) or math.isnan(greatest):
             return part, True
         name, kind, sizes = part.name, part.data_type, (part.stored_bytes, part.plain_bytes)
@@ -153,7 +153,7 @@ class FooterRanges:
 
 
 def _plain(value: Plain | None, kind: pa.DataType) -> Plain | None:
-    """A footer's bound as a plain value of the column's type."""
+    """Return a footer's bound as a plain value of the column's type."""
     if not isinstance(value, bytes):
         return value
     if pa.types.is_decimal(kind):
@@ -248,7 +248,7 @@ def _range(group: pq.RowGroupMetaData, position: int, has_old_days: bool) -> Val
         if has_old_days and isinstance(low, date) and low.year < _FIRST_SAFE_YEAR:
             low = high = None
         if low != low or high != high:
-            low = high = None  # old writers of Parquet took not-a-number for the least or the greatest value
+            low = high = None  # old writers of Parquet used NaN as the least or the greatest value
     may_be_nan = chunk.physical_type in ("FLOAT", "DOUBLE", "FIXED_LEN_BYTE_ARRAY") and not isinstance(low, bytes)
     return ValueRange(low, high, may_be_null=nulls != 0, only_null=only_null, may_be_nan=may_be_nan)
 
@@ -288,7 +288,7 @@ def _java_order(text: str) -> bytes:
 
 
 def _has_astral(keys: pa.Array) -> bool:
-    """True when some key has a character beyond U+FFFF."""
+    """True if some key has a character beyond U+FFFF."""
     _, offsets_buffer, data_buffer = keys.buffers()
     if data_buffer is None or data_buffer.size == 0 or len(keys) == 0:
         return False

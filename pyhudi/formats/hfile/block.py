@@ -53,7 +53,7 @@ _BYTES_PER_CHECKSUM = 16384
 _NO_CHECKSUM, _CRC32 = 0, 1
 MAX_BODY_BYTES = 1 << 30  # a forged size must not exhaust the memory; Hudi's blocks have 1 MiB plus one value
 _FREE_BODY_BYTES = 64 << 20  # bodies up to here may consist of zeros, for a single large value
-_MAX_BODY_RATIO = 100  # of larger ones: distinct keys never come near
+_MAX_BODY_RATIO = 100  # of larger ones: far above that of distinct keys
 
 
 class Seekable(Protocol):
@@ -118,7 +118,7 @@ def encode_block(magic: bytes, body: bytes, previous: int, codec: int) -> bytes:
 
 
 def behind_block(stored: bytes, previous: int) -> bytes:
-    """A stored block with a new previous block of its kind; its checksums, which include the header, become invalid."""
+    """Return a stored block with another previous block. Its checksums, which cover the header, become invalid."""
     magic, size, body_size, _, _, chunk, data_size = _HEADER.unpack_from(stored)
     return _HEADER.pack(magic, size, body_size, previous, _NO_CHECKSUM, chunk, data_size) + stored[_HEADER.size :]
 

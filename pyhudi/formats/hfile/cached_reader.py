@@ -1,4 +1,4 @@
-"""Opening an HFile of a storage: its indexes, and blocks decoded by lookups, stay cached for the next opening.
+"""Open HFiles of a storage. Their indexes, and blocks decoded by lookups, stay cached for the next opening.
 
 Source: docs/formats/hfile.md, "Lookups"; docs/decisions/0015-what-is-kept-of-files.md.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from pyhudi.formats.hfile.reader import HFileReader, KeptBlocks
+from pyhudi.formats.hfile.reader import CachedBlocks, HFileReader
 from pyhudi.storage.base import Storage
 from pyhudi.storage.file_cache import FILES, FileState, SameFile, settled_state
 
@@ -32,7 +32,7 @@ def open_hfile(
     *,
     state: FileState | None = None,
 ) -> Iterator[HFileReader]:
-    """An open HFile; only one thread may use it.
+    """Open an HFile, for one thread.
 
     Args:    where: its name in messages; offset, size_bytes: its part of the file, None for all of it; state: the
                  file's, if known already.
@@ -44,15 +44,15 @@ def open_hfile(
             yield HFileReader(source, where, offset, size_bytes)
         return
     key = (state, path, "hfile", offset)
-    opened = FILES.take(key)  # meanwhile a second thread makes its own
-    if not isinstance(opened, _OpenFile):
+    hfile = FILES.pop(key)  # another thread then opens its own
+    if not isinstance(hfile, _OpenFile):
         file = SameFile(storage, path, state)
         try:
-            opened = _OpenFile(HFileReader(file, where, offset, size_bytes, blocks=KeptBlocks(key)), file)
+            hfile = _OpenFile(HFileReader(file, where, offset, size_bytes, blocks=CachedBlocks(key)), file)
         finally:
             file.close()
     try:
-        yield opened.reader
+        yield hfile.reader
     finally:
-        opened.source.close()
-    FILES.put(key, opened, opened.reader.forget_bytes())
+        hfile.source.close()
+    FILES.put(key, hfile, hfile.reader.forget_bytes())

@@ -94,7 +94,7 @@ class Entries:
         return self.content[self.value_starts[row] : self.value_ends[row]]
 
     def start(self, row: int) -> int:
-        """Where an entry of a block begins in the content, with its lengths; after the last one the content's end."""
+        """Return where an entry of a block begins, lengths included; after the last one, the content's end."""
         return int(self.key_starts[row]) - _LENGTHS.size if row < len(self) else len(self.content)
 
     def find(self, key: bytes) -> int | None:
@@ -114,7 +114,7 @@ def gathered(parts: Iterable[Entries], limit_bytes: int = GATHER_BYTES) -> Itera
 
     Entries of a lookup lie in up to as many blocks as keys: combined, they are decoded at once, and the blocks are
     freed.
-    Args:    limit_bytes: a part is complete when it has so many bytes.
+    Args:    limit_bytes: a part is complete when it reaches this size.
     """
     held: list[pa.Array] = []
     held_bytes = 0

@@ -25,7 +25,7 @@ __all__ = ["KeyColumn", "Places", "PrefixRange", "key_column", "pieces", "ranges
 
 Places = npt.NDArray[np.int64]
 
-_FEW = 16  # up to so many keys are searched one by one; for more it pays to arrange a block's keys in a matrix
+_FEW = 16  # up to this many keys are searched one by one; beyond it, arranging a block's keys in a matrix pays off
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class KeyColumn(Sequence[bytes]):
         return np.sort(rows[mine[rows] == theirs]).astype(np.int64)
 
     def places_of(self, texts: Sequence[bytes]) -> Places | None:
-        """For each text the number of smaller keys; None if they must be searched one by one."""
+        """Return for each text the number of smaller keys; None if they must be searched one by one."""
         length = self._one_length()
         if not length or max(map(len, texts), default=0) > length:  # padded keys would equal longer texts
             return None
@@ -141,7 +141,7 @@ def pieces(content: bytes, bounds: list[Places]) -> pa.Array:
     return with_gaps.take(pa.array(np.arange(0, rows * columns, 2)))
 
 
-# up to so many ranges are searched one by one; for more it pays to arrange a block's keys in a matrix
+# up to this many ranges are searched one by one; beyond it, arranging a block's keys in a matrix pays off
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
-"""An HFile made from another one with some changed entries: all other blocks are copied.
+"""Write an HFile that differs from another one in some entries: all other blocks are copied.
 
     index of the old file   → which block each changed key belongs to
     blocks without one      checked, and copied with the position of the block before them
-    blocks with some        changed entries replaced, and written anew
+    blocks with some        rewritten with the changed entries
     bloom filter            the old one with the new keys; deleted ones stay in it as false positives
 
 The work grows with the number of changed keys. Other blocks are only inflated to find damage.
@@ -27,7 +27,7 @@ from pyhudi.formats.hfile.writer import KEY_OVERHEAD, HFileWriter, Sink
 
 __all__ = ["HFilePatch"]
 
-_CHANGED_SHARE = 0.1  # of the entries: with more, merging in columns and writing the whole file is faster
+_CHANGED_SHARE = 0.1  # of the entries: beyond it, merging columns and rewriting the whole file is faster
 _STALE_SHARE = 0.1  # of the keys in a filter: those no longer in the file
 _INT = struct.Struct(">i")
 _AVERAGES = ("hfile.AVG_KEY_LEN", "hfile.AVG_VALUE_LEN")
@@ -51,7 +51,7 @@ class HFilePatch:
     def of(
         cls, reader: HFileReader, info: Mapping[str, bytes], like: BloomFilter, keys: pa.Array, values: pa.Array
     ) -> HFilePatch | None:
-        """The patch; None if the whole file should be written anew. `like`: an empty filter with the new file's
+        """Return the patch; None if the whole file should be rewritten. `like`: an empty filter with the new file's
         settings.
 
         Raises: CorruptFile.
@@ -68,7 +68,7 @@ class HFilePatch:
         return patch if patch._ends_stay() else None
 
     def _ends_stay(self) -> bool:
-        """Do the first and the last block keep some entry? They determine the least and the greatest key."""
+        """True if the first and the last block keep some entry. They determine the least and the greatest key."""
         deleted = self.keys.filter(pc.is_null(self.values))
         blocks = self.reader.first_rows or ()
         ends = self.reader.entries_at([0, len(blocks) - 1] if len(blocks) > 1 else [0])
@@ -113,7 +113,7 @@ class _Edits:
     new_keys: list[bytes] = field(default_factory=list)
 
     def edited(self, body: bytes, changed: Sequence[tuple[bytes, bytes | None]], where: str) -> bytes:
-        """The body of a block with its changed entries. A loop over these: a block has few of them."""
+        """Return the body of a block with its changed entries, by a loop: a block has few of them."""
         old = decode_entries(body, where)
         keys, parts, copied, row = old.key_column, list[bytes](), 0, 0
         for key, value in changed:

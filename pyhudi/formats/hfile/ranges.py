@@ -10,8 +10,8 @@ from typing import NamedTuple, Protocol
 
 __all__ = ["READ_BYTES", "BlockPlace", "Ranges", "Source", "run_end"]
 
-READ_BYTES = 4 << 20  # of one read of several blocks: beyond it an object store's throughput matters, not its latency
-TAIL_BYTES = 64 << 10  # trailer, file info and root index of 1,000 blocks; small files are wholly within
+READ_BYTES = 4 << 20  # of one read of several blocks: beyond it, an object store's throughput dominates its latency
+TAIL_BYTES = 64 << 10  # trailer, file info and root index of 1,000 blocks; small files fit completely
 _GAP_BYTES = 128 << 10  # bytes between two blocks to read that cost less than one more request
 
 
@@ -33,7 +33,7 @@ class BlockPlace(NamedTuple):
 
 
 def run_end(places: Sequence[BlockPlace], first: int) -> int:
-    """The end of a read that fetches block `first` and the following ones that are close enough."""
+    """Return the end of a read of block `first` and of the following ones that are close enough."""
     start, end = places[first].offset, sum(places[first])
     for place in places[first + 1 :]:
         reach = sum(place)
@@ -81,7 +81,7 @@ class Ranges:
         return sum(len(data) for _, data in self._held)
 
     def holds(self, start: int, end: int) -> bool:
-        """Is a range in memory?"""
+        """True if a range is in memory."""
         return any(first <= start and end <= first + len(data) for first, data in self._held)
 
     def seek(self, position: int) -> None:
@@ -89,7 +89,7 @@ class Ranges:
         self._position = position
 
     def read(self, length: int) -> bytes:
-        """So many bytes, or the remaining ones."""
+        """Read this many bytes, or all that remain."""
         position = self._position
         for first, data in self._held:
             if first <= position and position + length <= first + len(data):

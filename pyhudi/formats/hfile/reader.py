@@ -36,11 +36,11 @@ from pyhudi.formats.hfile.ranges import READ_BYTES, BlockPlace, Ranges, Source, 
 from pyhudi.formats.hfile.trailer import BLOOM_FILTER, BLOOM_FILTER_TYPE, TRAILER_BYTES, Trailer, decode_file_info
 from pyhudi.storage.file_cache import FILES, FileCache
 
-__all__ = ["HFileReader", "KeptBlocks"]
+__all__ = ["CachedBlocks", "HFileReader"]
 
 # Blocks of one lookup in the cache that readers share: more would displace those for lookups of few keys.
 _KEPT_BLOCKS = 32
-_OWN_BYTES = 16 << 20  # of a single reader: ten of Hudi's blocks, so that ten file groups take 160 MiB
+_OWN_BYTES = 16 << 20  # of a single reader: ten of Hudi's blocks; ten file groups then take 160 MiB
 _TOGETHER_BYTES = 1 << 20  # of bodies decoded at once: starting takes as long as a small block
 _INDEX_ENTRY_BYTES = 400  # about the size of a block's index entry in memory
 _FILTER_KEYS = 64  # for more keys most blocks of a file are read anyway
@@ -48,7 +48,7 @@ _FILTER_KEYS = 64  # for more keys most blocks of a file are read anyway
 _FILTERED_ENTRIES, _FILTER_MAX_ENTRIES = 200_000, 100_000
 
 
-class KeptBlocks:
+class CachedBlocks:
     """Blocks of a file in one state, by position.
 
     Args: key: identifies the file and its state; memory: the cache, by default the one that all readers of this process
@@ -60,7 +60,7 @@ class KeptBlocks:
 
     @property
     def is_shared(self) -> bool:
-        """Would these blocks displace those of other readers?"""
+        """True if these blocks could displace those of other readers."""
         return self._memory is FILES
 
     def __contains__(self, offset: int) -> bool:
@@ -87,7 +87,7 @@ class HFileReader:
 
     def __init__(
         self, source: Source, where: str, offset: int = 0, size_bytes: int | None = None, *,
-        cache_bytes: int = _OWN_BYTES, blocks: KeptBlocks | None = None,
+        cache_bytes: int = _OWN_BYTES, blocks: CachedBlocks | None = None,
     ) -> None:  # fmt: skip
         size = source.size() - offset if size_bytes is None else size_bytes
         if size < TRAILER_BYTES:
@@ -97,7 +97,7 @@ class HFileReader:
         self._ranges.fetch_tail()
         self._ranges.seek(self._end)
         self._trailer = Trailer.decode(self._ranges.read(TRAILER_BYTES), where)
-        self._cache = blocks or KeptBlocks(where, FileCache(cache_bytes))
+        self._cache = blocks or CachedBlocks(where, FileCache(cache_bytes))
         self._places_kept = _KEPT_BLOCKS if self._cache.is_shared else sys.maxsize
         self._load()
 
@@ -131,7 +131,7 @@ class HFileReader:
         return None if entry is None else self._block(entry.offset, META).body
 
     def bloom_filter(self, max_entries: int = _FILTER_MAX_ENTRIES) -> BloomFilter | None:
-        """The file's filter, to which up to so many keys may be added; None when it has none. Raises CorruptFile."""
+        """Return the file's filter, for up to `max_entries` keys; None if it has none. Raises CorruptFile."""
         kind, text = self.info.get(BLOOM_FILTER_TYPE), self.meta_block(BLOOM_FILTER)
         if kind is None or text is None:
             return None
@@ -150,7 +150,7 @@ class HFileReader:
         return top.rows if begins == top.offsets and begins[-1] == trailer.last_data_offset else None
 
     def block_of(self, key: bytes) -> int:
-        """The number of the only data block that can have a key; -1 before the first."""
+        """Return the number of the only data block that can have a key; -1 before the first."""
         return self._index.top.block_of(key)
 
     def entries_at(self, numbers: Sequence[int]) -> Iterator[Entries]:
@@ -199,9 +199,9 @@ class HFileReader:
         """
         ordered = keys if isinstance(keys, KeyColumn) else sorted_keys(keys)
         shares = self._index.shares(ordered)
-        hopeful = self._hopeful(ordered, shares)
-        if len(hopeful) < len(ordered):
-            ordered, shares = hopeful, self._index.shares(hopeful)
+        possible = self._possible_keys(ordered, shares)
+        if len(possible) < len(ordered):
+            ordered, shares = possible, self._index.shares(possible)
         if len(shares) > _KEPT_BLOCKS:
             parts = self._many(shares)
         else:
@@ -260,8 +260,8 @@ class HFileReader:
 
     # ---- the bloom filter
 
-    def _hopeful(self, keys: KeyColumn, shares: Sequence[Share]) -> KeyColumn:
-        """The keys without those that are certainly not in the file."""
+    def _possible_keys(self, keys: KeyColumn, shares: Sequence[Share]) -> KeyColumn:
+        """Return the keys that may be in the file, according to its bloom filter."""
         bloom_filter = self._bloom_filter(len(keys), shares)
         if bloom_filter is None:
             return keys
@@ -272,7 +272,7 @@ class HFileReader:
         return keys.filter(np.asarray(bloom_filter.might_contain(texts)))
 
     def _bloom_filter(self, keys: int, shares: Sequence[Share]) -> BloomFilter | None:
-        """The file's filter, if it exists and testing so many keys pays."""
+        """Return the file's filter if it exists and testing this many keys pays off, else None."""
         kind, entry = self.info.get(BLOOM_FILTER_TYPE), self._meta.get(BLOOM_FILTER.encode())
         if kind is None or entry is None or keys > _FILTER_KEYS or self.entry_count > _FILTERED_ENTRIES:
             return None

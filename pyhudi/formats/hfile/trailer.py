@@ -67,7 +67,7 @@ class Trailer:
         numbers = [fields.get(number, 0) for number in range(1, 11)]
         codec = fields.get(12, 1)
         if not all(isinstance(value, int) for value in (*numbers, codec)):
-            raise CorruptFile(f"{where}: a field of the trailer is no number.")
+            raise CorruptFile(f"{where}: a field of the trailer is not a number.")
         trailer = cls(*(_signed(int(value)) for value in (*numbers, codec)))
         if not 1 <= trailer.levels <= _MAX_LEVELS:
             raise CorruptFile(f"{where}: an index of {trailer.levels} levels.")

@@ -106,7 +106,7 @@ def scan_frames(source: pa.NativeFile, where: str) -> Iterator[BlockFrame | Corr
             yield CorruptRange(position, size, "a power cut left no beginning")
             return
         if head != MAGIC:
-            raise CorruptFile(f"{where} at byte {position}: expected the log magic {MAGIC!r}; this is no log file.")
+            raise CorruptFile(f"{where} at byte {position}: expected the log magic {MAGIC!r}; this is not a log file.")
         end, reason = _block_end(window, position, size)
         if end is None:
             end = window.find(MAGIC, position + len(MAGIC), size)

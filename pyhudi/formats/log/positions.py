@@ -52,10 +52,9 @@ def decode_positions(text: str, where: str) -> Positions:
 
 
 def positions_of(records: int, text: str, where: str) -> Positions | None:
-    """Like `decode_positions`, for a block of so many records; None when the number of positions differs. Raises
-    CorruptFile.
+    """Like `decode_positions`, for a block of `records` records; None if the number of positions differs.
 
-    A few bytes can encode billions of positions, so they are counted before they are decoded.
+    A few bytes can encode billions of positions, so they are counted before they are decoded. Raises CorruptFile.
     """
     if len(text) > _MAX_CHARS + records * _MAX_CHARS_OF_A_POSITION:
         return None
@@ -68,11 +67,11 @@ def _bitmap(text: str, where: str) -> Bitmap:
     try:
         data = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise CorruptFile(f"{where}: the record positions are no Base64 ({error}).") from error
+        raise CorruptFile(f"{where}: the record positions are not Base64 ({error}).") from error
     try:
         bitmap = read_bitmap(data) if data else None
     except ValueError as error:
-        raise CorruptFile(f"{where}: the record positions are no Roaring bitmap: {error}.") from error
+        raise CorruptFile(f"{where}: the record positions are not a Roaring bitmap: {error}.") from error
     size_bytes = bitmap.size_bytes if bitmap is not None else 8
     if bitmap is None or size_bytes != len(data):
         raise CorruptFile(f"{where}: expected record positions of {size_bytes} bytes, found {len(data)}.")

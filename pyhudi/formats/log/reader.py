@@ -99,7 +99,7 @@ class LogBlock:
         return self._positions(base_instant, len(records), self.placed(records))
 
     def delete_positions(self, base_instant: str, count: int) -> npt.NDArray[np.int64] | None:
-        """Like `positions`, for a delete block of so many keys."""
+        """Like `positions`, for a delete block of `count` keys."""
         header = self.frame.header
         instant, text = (header.get(key, "") for key in reversed(POSITION_NOTES))
         return self._positions(base_instant, count, (instant, text))

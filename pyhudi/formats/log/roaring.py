@@ -205,7 +205,7 @@ def _offsets(sizes: Sequence[int], first: int) -> bytes:
 
 
 def _container_bytes(low: Positions) -> tuple[bool, bytes]:
-    """Whether it is a run container, and its bytes: the smallest of the three forms."""
+    """Return whether the smallest of the three forms is a run container, and its bytes."""
     starts = np.flatnonzero(np.diff(low, prepend=-2) != 1)
     plain = 2 * len(low) if len(low) <= _MAX_VALUES else _BITS_BYTES
     if 2 + 4 * len(starts) < plain:

@@ -1,1 +1,1 @@
-"""Parquet by hand: what pyarrow does not do with footers, column chunks and pages, or not safely."""
+"""Work on footers, column chunks and pages of Parquet that pyarrow doesn't do, or not safely."""

@@ -76,7 +76,7 @@ class Chunk:
         return number_in(self.about, ColumnMetaData.STORED_BYTES)
 
     def is_within(self, file_bytes: int) -> bool:
-        """Are its pages in this file, and readable without keys?"""
+        """True if its pages are in this file and not encrypted."""
         if self.entry.keys() & _ELSEWHERE or number_in(self.about, ColumnMetaData.DATA_PAGE) < len(MAGIC):
             return False
         areas = [(self.start, self.size_bytes), *filter(None, map(self.area, _INDEXES))]
@@ -111,7 +111,7 @@ def groups_of(thrift: bytes) -> tuple[Group, ...]:
 
 
 def elements_of(thrift: bytes) -> tuple[bytes, ...]:
-    """The schema elements of a footer, but for the root, whose name differs by writer. Raises like `groups_of`."""
+    """Return the schema elements of a footer except the root, whose name differs by writer. Raises like `groups_of`."""
     footer = CompactReader(thrift)
     for _ in footer.fields_of(FileMetaData.SCHEMA):
         return tuple(encoded(footer.struct()) for _ in footer.elements())[1:]
@@ -162,7 +162,7 @@ Picked = tuple[ChunkSource, Chunk]
 
 
 class ChunkFile:
-    """A Parquet file that is put together of column chunks.
+    """A Parquet file that is assembled from column chunks.
 
     Args:    sink: where it is written. like: the footer of a file with the same schema and writer.
     """
@@ -191,7 +191,7 @@ class ChunkFile:
         self._groups.append((entries, abouts, rows))
 
     def _move(self, source: ChunkSource, chunk: Chunk, entry: Fields, about: Fields, by: int) -> None:
-        """Move the positions in the entry of a chunk; keep what else of the file belongs to it."""
+        """Shift the positions in the entry of a chunk, and collect its page indexes and bloom filter."""
         for number in (ColumnMetaData.DATA_PAGE, ColumnMetaData.INDEX_PAGE, ColumnMetaData.DICTIONARY_PAGE):
             if number_in(about, number) > 0:
                 about[number] = i64(number_in(about, number) + by)
@@ -224,7 +224,7 @@ class ChunkFile:
         return pq.read_metadata(pa.BufferReader(MAGIC + end))
 
     def _area(self, numbers: tuple[int, int], part: bytes) -> Fields:
-        """The position and the length of what is written next."""
+        """Return the position and length of the part that is written next."""
         return {numbers[0]: i64(self._sink.tell()), numbers[1]: i32(len(part))}
 
     def _footer(self, key_values: Mapping[str, str]) -> bytes:
@@ -259,7 +259,7 @@ def _group_entry(number: int, entries: Sequence[Fields], abouts: Sequence[Fields
 
 
 def _joined(picked: Sequence[Picked]) -> Iterator[tuple[ChunkSource, int, int]]:
-    """The ranges to copy, in order; neighbours of one file are one range."""
+    """Return the ranges to copy, in order; adjacent ranges of one file are joined."""
     ranges: list[tuple[ChunkSource, int, int]] = []
     for source, chunk in picked:
         start, size = chunk.start, chunk.size_bytes
@@ -271,7 +271,7 @@ def _joined(picked: Sequence[Picked]) -> Iterator[tuple[ChunkSource, int, int]]:
 
 
 def _moved(offset_index: bytes, by: int) -> bytes:
-    """An offset index whose pages lie elsewhere. Raises LookupError, ValueError for a damaged one."""
+    """Return an offset index with its pages shifted. Raises LookupError, ValueError for a damaged one."""
     index = CompactReader(offset_index).struct()
     locations = CompactReader(index[OffsetIndex.LOCATIONS][1])
     moved: list[bytes] = []

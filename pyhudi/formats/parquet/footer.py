@@ -37,7 +37,7 @@ __all__ = ["PHYSICAL_TYPES", "ParquetFooter", "Place", "check_column_names", "le
 
 
 _END_BYTES = 8  # the footer's length and the magic
-_TAIL_BYTES = 64 << 10  # read first, as in pyarrow: most footers are within
+_TAIL_BYTES = 64 << 10  # read first, as in pyarrow: most footers fit
 # Parquet's types in the order of their numbers, with the bytes of a value; those of the last two differ.
 _TYPES = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8, "BYTE_ARRAY": 0}
 PHYSICAL_TYPES = {name: number for number, name in enumerate([*_TYPES, "FIXED_LEN_BYTE_ARRAY"])}
@@ -96,7 +96,7 @@ class _Chunk:
     levels: list[int] = field(default_factory=lambda: [0, 0])
 
     def fits(self, column: pq.ColumnSchema) -> bool:
-        """Can the chunk belong to this column?"""
+        """True if the chunk can belong to this column."""
         name = column.physical_type
         value_bytes = _TYPES.get(name, column.length or 0)
         expected = (column.max_repetition_level + 1, column.max_definition_level + 1)
@@ -110,8 +110,9 @@ class _Chunk:
 
 
 def check_column_names(footer: ParquetFooter, where: str) -> None:
-    """Raise CorruptFile when the footer has two names of one column. For a file that lacks a column, or has fields of
-    structs: it may have them under damaged names.
+    """Raise CorruptFile if the footer has two names for one column.
+
+    Call it for a file that lacks a column or has fields of structs: it may have them under damaged names.
     """
     names = footer.names_in_doubt
     if names is not None:

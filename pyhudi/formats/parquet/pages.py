@@ -1,4 +1,4 @@
-"""Single pages of a Parquet file, read as a separate small file, since pyarrow reads columns only from their beginning.
+"""Read single pages of a Parquet file as a separate small file: pyarrow reads columns only from their beginning.
 
     column chunk   = [dictionary page] data page, data page, ...     each behind a header in Thrift's compact protocol
     row numbers    → the pages that have them → MAGIC | pages | a footer for these pages | MAGIC → pyarrow
@@ -124,7 +124,7 @@ def paged_column(footer: ParquetFooter, source: pa.NativeFile, row_group: int, n
 
 
 def _page_places(source: pa.NativeFile, chunk: pq.ColumnChunkMetaData, rows: int) -> _Pages | None:
-    """The pages of a column chunk with so many rows; None when their headers are not sufficient."""
+    """Return the pages of a column chunk with `rows` rows; None if their headers are not sufficient."""
     starts = (chunk.data_page_offset, chunk.dictionary_page_offset if chunk.has_dictionary_page else None)
     position = min(int(start) for start in starts if start is not None)
     end = position + chunk.total_compressed_size
@@ -199,7 +199,7 @@ def _element(footer: CompactReader) -> _Element:
 
 
 def _flat(elements: Sequence[_Element]) -> Iterator[tuple[str, bytes]]:
-    """Children of the root without children."""
+    """True for children of the root without children."""
     position = 1
     for _ in range(elements[0].children if elements else 0):
         element = elements[position]

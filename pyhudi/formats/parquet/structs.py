@@ -1,4 +1,4 @@
-"""The structs of a Parquet file: numbers of the fields that are read or written by hand, and the file's frame.
+"""The structs of a Parquet file: numbers of the fields that this package reads or writes, and the file's frame.
 
 Source: the Parquet format, `parquet.thrift`.
 """
@@ -23,7 +23,7 @@ MAGIC = b"PAR1"
 
 
 def framed(footer: bytes) -> bytes:
-    """A footer as a file ends with it: its length and the magic behind it."""
+    """Return a footer as the end of a file: followed by its length and the magic."""
     return footer + len(footer).to_bytes(4, "little") + MAGIC
 
 
@@ -63,7 +63,7 @@ class ColumnMetaData:
 
 
 class Statistics:
-    """`IS_EXACT`: is the greatest, is the least bound a stored value? Else it is a truncated bound of all values."""
+    """`IS_EXACT`: whether the greatest and the least bound are values; otherwise they are truncated bounds."""
 
     BOUNDS, IS_EXACT = (1, 2, 5, 6), (7, 8)
 

@@ -35,7 +35,7 @@ _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, STRUCT = 3, 7, 8, 9, 10, 11, 12
 _I16, _I32, _I64 = 4, 5, 6
 _INTEGERS = frozenset({_I16, _I32, _I64})
 _LONGEST_STEP = 15  # between numbers of fields; after a longer one the number follows
-_LONG_LIST = 15  # with so many elements or more, the number follows
+_LONG_LIST = 15  # a list of this many elements or more: the number follows
 _TRUE, FALSE = 1, 2
 _FIXED_BYTES = {_BYTE: 1, _DOUBLE: 8}
 
@@ -105,7 +105,7 @@ class CompactReader:
             for _ in range(count):
                 self._skip_element(kinds >> 4)
                 self._skip_element(kinds & 15)
-        elif kind not in (_TRUE, FALSE):  # the type of a field holds these values
+        elif kind not in (_TRUE, FALSE):  # booleans have their value in the type of the field
             self.at += _FIXED_BYTES[kind]
 
     def _skip_element(self, kind: int) -> None:

@@ -164,7 +164,8 @@ def encode_entries(entries: Sequence[Mapping[str, object]]) -> bytes:
         record = io.BytesIO()
         try:
             fastavro.schemaless_writer(record, _parsed(_schema()), dict(entry))
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:  # the body's own schema
+        # The body has a schema of its own, which may not fit.
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise CorruptFile(
                 f"{entry.get('commitTime')}.{entry.get('actionType')}: the body is not what one of its kind holds "
                 f"({error!s:.300}), so it can't be archived. Restore the file."

@@ -56,7 +56,7 @@ class Fields:
     where: str
 
     def text(self, name: str) -> str:
-        """A text; "" for none."""
+        """Return a text; "" if absent."""
         return self._typed(name, str, "text") or ""
 
     def optional_text(self, name: str) -> str | None:
@@ -64,7 +64,7 @@ class Fields:
         return self._typed(name, str, "text")
 
     def number(self, name: str) -> int:
-        """A whole number; 0 for none."""
+        """Return a whole number; 0 if absent."""
         number = self._typed(name, int, "a whole number") or 0
         if not -LONG_MAX - 1 <= number <= LONG_MAX:
             raise self._wrong(name, "a number of 64 bits")
@@ -138,5 +138,5 @@ _ADVICE = "The file is damaged; restore it, or roll the instant back."
 
 
 def shown(value: object) -> str:
-    """A value in messages: it may be huge, nested too deep to be printed, or a number of too many digits."""
+    """Return a value for messages: it may be huge, nested too deep to be printed, or have too many digits."""
     return f"{value!r:.100}" if isinstance(value, str) else type(value).__name__

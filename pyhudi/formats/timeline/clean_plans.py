@@ -83,13 +83,13 @@ def _name(path: str, partition_path: str, where: str) -> str:
     _check_partition(partition_path, where)
     name = path.rpartition("/")[2]
     if BaseFileName.parse(name) is None and LogFileName.parse(name) is None:
-        raise CorruptFile(f"{where}: the plan deletes {path!r}, which is no data file. Nothing was deleted for it.")
+        raise CorruptFile(f"{where}: the plan deletes {path!r}, which is not a data file. Nothing was deleted for it.")
     return name
 
 
 def _check_partition(path: str, where: str) -> None:
     if ".." in path.split("/") or path.startswith((".hoodie", "/")):
-        raise CorruptFile(f"{where}: the plan names {path!r}, which is no partition. Nothing was deleted for it.")
+        raise CorruptFile(f"{where}: the plan names {path!r}, which is not a partition. Nothing was deleted for it.")
 
 
 def encode_clean_metadata(metadata: CleanMetadata) -> bytes:

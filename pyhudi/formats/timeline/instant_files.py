@@ -103,7 +103,7 @@ def commit_of(record: Body, where: str) -> CommitMetadata:
 
 
 def decode_totals(data: bytes, where: str = "commit body") -> CommitTotals:
-    """Like `decode_commit`, with the write stats in sum. Of an Avro container only their counters are decoded."""
+    """Like `decode_commit`, with the write stats summed up. In an Avro container, only their counters are decoded."""
     if not data:
         return CommitTotals()
     sums = None

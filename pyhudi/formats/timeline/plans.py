@@ -179,7 +179,7 @@ def _operation(body: Fields) -> CompactionOperation:
 
 
 def _no_source(_: str, __: str | None) -> None:
-    """No base file is bootstrapped."""
+    """Return None: no base file is bootstrapped."""
 
 
 _CLUSTERING_RECORD = "HoodieRequestedReplaceMetadata"

@@ -32,7 +32,7 @@ _COMMIT = """
     version int/1
     operationType string?
 """
-# Fields of a written file that archive files of version 6 have, too.
+# Fields of a write stat that archive files of version 6 have, too.
 FIRST_STATISTICS = """
     fileId string?
     path string?

@@ -109,7 +109,7 @@ def decode_stat(body: object, where: str) -> WriteStat:
     if not isinstance(body, Mapping):
         raise CorruptFile(f"{where}: expected a write stat, found {type(body).__name__}.")
     fields: dict[str, Any] = {"file_id": _typed(body, "fileId", str, where) or ""}
-    # A commit of many files has millions of fields: the usual ones, whole numbers and nulls, are not passed on.
+    # A commit of many files has millions of fields, so the usual ones, whole numbers and nulls, are checked inline.
     for name, ours in _ALL_COUNTERS.items():
         value = body.get(name)
         is_number = type(value) is int and -LONG_MAX <= value <= LONG_MAX

@@ -33,7 +33,7 @@ from pyhudi.services.repair.orphans import data_files
 from pyhudi.services.repair.replaced_groups import replacing_body
 from pyhudi.services.repair.result import RepairItem, RepairResult
 from pyhudi.storage.base import FileInfo, Storage
-from pyhudi.timeline.commits import tells_schema
+from pyhudi.timeline.commits import has_table_schema
 from pyhudi.timeline.listing import instant_path
 from pyhudi.timeline.read import TimelineReader
 from pyhudi.transaction.instants import drop
@@ -231,6 +231,8 @@ def _without_content(instant: Instant, meta: MetaClient) -> bytes:
 def _encoded(body: CommitMetadata, instant: Instant, meta: MetaClient) -> bytes:
     """The body of a write as its completed file, with the schema of the write before it."""
     before = (i for i in reversed(meta.timeline.up_to(instant.requested_time).commits().instants) if i != instant)
-    newest = next((earlier for i in before if tells_schema(earlier := meta.commits.metadata(i))), CommitMetadata({}))
+    newest = next(
+        (earlier for i in before if has_table_schema(earlier := meta.commits.metadata(i))), CommitMetadata({})
+    )
     extra = {key: newest.extra_metadata[key] for key in _SCHEMA_KEYS if key in newest.extra_metadata}
     return encode_commit(replace(body, extra_metadata=extra), instant.action, meta.config.table_version)

@@ -86,7 +86,7 @@ _SCHEMA, _RECORD, _PARSED = _schema()
 _DECODED_ROWS = 1 << 14  # number of deletes that are decoded at once
 _READ_BYTES = 1 << 20  # of content that is decoded in parts
 _NULL, _TEXT = 0, 2  # branches, as their bytes
-_STRANGE, _VARINT, _LENGTH = -1, -2, -3
+_UNUSUAL, _VARINT, _LENGTH = -1, -2, -3
 # The branch of an ordering value, as its byte → bytes of the value. A list, the last branch, is missing.
 _SIZES = (0, 1, _VARINT, _VARINT, 4, 8, _LENGTH, _LENGTH, _VARINT, _LENGTH, _VARINT, _VARINT)
 _VALUE_BYTES = {2 * branch: size for branch, size in enumerate(_SIZES)}
@@ -149,7 +149,7 @@ class _Section(io.RawIOBase):
 
 
 def _list_bytes(head: bytes, size_bytes: int, where: str) -> int:
-    """The length of the list, from the first bytes of a content of this size."""
+    """Return the length of the list, from the first bytes of a content of this size."""
     if len(head) < _HEAD.size:
         raise CorruptFile(f"{where}: a delete block of {size_bytes} bytes.")
     version, length = _HEAD.unpack(head)
@@ -167,7 +167,7 @@ def _parts(body: io.BufferedReader[_Section], length: int, where: str) -> Iterat
     """The deletes of a list, which consists of blocks. Raises CorruptFile for a count that the bytes can't hold.
 
     The records have no lengths, so each one's position depends on all before it: `_ends` walks over them, and columns
-    are decoded at once. fastavro decodes what `_ends` does not know, and a record that goes beyond the bytes at hand.
+    are decoded at once. fastavro decodes records that `_ends` does not know or that extend beyond the bytes read.
     """
     while count := cast("int", fastavro.schemaless_reader(body, "long", None)):
         if count < 0:
@@ -177,29 +177,31 @@ def _parts(body: io.BufferedReader[_Section], length: int, where: str) -> Iterat
         left = abs(count)
         while left:
             most = min(left, _DECODED_ROWS)
-            ends, is_strange = _ends(body.peek(_READ_BYTES), most)
+            ends, is_unusual = _ends(body.peek(_READ_BYTES), most)
             if ends:
-                taken = len(ends)
+                count_read = len(ends)
                 yield _decoded(body.read(ends[-1]), ends, where)
             else:
-                taken = most if is_strange else 1
-                rows = [fastavro.schemaless_reader(body, _RECORD, None, return_record_name=True) for _ in range(taken)]
+                count_read = most if is_unusual else 1
+                rows = [
+                    fastavro.schemaless_reader(body, _RECORD, None, return_record_name=True) for _ in range(count_read)
+                ]
                 yield _columns(cast("list[Body]", rows))
-            left -= taken
+            left -= count_read
 
 
 def _ends(content: bytes, most: int) -> tuple[list[int], bool]:
-    """Where the first records end, as far as the content goes; is the next one strange: a long text, several values?"""
+    """Return where the first complete records end, and whether the next is unusual: a long text, several values."""
     ends: list[int] = []
     at, size = 0, len(content)
     try:
         while len(ends) < most:
             for _ in ("recordKey", "partitionPath"):
                 branch = content[at]
-                at = at + 1 if branch == _NULL else _text_end(content, at + 1) if branch == _TEXT else _STRANGE
-                if at == _STRANGE:
+                at = at + 1 if branch == _NULL else _text_end(content, at + 1) if branch == _TEXT else _UNUSUAL
+                if at == _UNUSUAL:
                     return ends, True
-            value_bytes = _VALUE_BYTES.get(content[at], _STRANGE)
+            value_bytes = _VALUE_BYTES.get(content[at], _UNUSUAL)
             at += 1
             if value_bytes == _VARINT:
                 while content[at] & 0x80:
@@ -208,8 +210,8 @@ def _ends(content: bytes, most: int) -> tuple[list[int], bool]:
             elif value_bytes == _LENGTH:
                 at = _text_end(content, at)
             else:
-                at = _STRANGE if value_bytes == _STRANGE else at + value_bytes
-            if at == _STRANGE:
+                at = _UNUSUAL if value_bytes == _UNUSUAL else at + value_bytes
+            if at == _UNUSUAL:
                 return ends, True
             if at > size:
                 break
@@ -220,18 +222,18 @@ def _ends(content: bytes, most: int) -> tuple[list[int], bool]:
 
 
 def _text_end(content: bytes, at: int) -> int:
-    """The position behind a text with its length; _STRANGE for a length of three bytes or more, or below zero."""
+    """Return the position after a text with its length; _UNUSUAL for a length of three bytes or more, or below zero."""
     low = content[at]
     if low & 1:
-        return _STRANGE
+        return _UNUSUAL
     if low < 0x80:
         return at + 1 + (low >> 1)
     high = content[at + 1]
-    return _STRANGE if high & 0x80 else at + 2 + ((low & 0x7F | high << 7) >> 1)
+    return _UNUSUAL if high & 0x80 else at + 2 + ((low & 0x7F | high << 7) >> 1)
 
 
 def _decoded(content: bytes, ends: list[int], where: str) -> _Part:
-    """Ordinary records, which end at these positions."""
+    """Decode ordinary records, which end at these positions."""
     behind = np.array(ends, np.int64)
     rows = _decoder().decode(content, np.concatenate([[0], behind[:-1]]), behind, where)
     keys, paths, union = (column.combine_chunks() for column in rows.columns)
@@ -321,7 +323,7 @@ def _wrapped_column(array: pa.Array) -> list[_Ordering | None]:
 
 
 def can_hold(kind: pa.DataType) -> bool:
-    """Can every ordering value of this type be written into a delete block?"""
+    """True if every ordering value of this type can be written into a delete block."""
     if isinstance(kind, pa.Decimal128Type):
         return bool(kind.scale <= _SCALE and kind.precision - kind.scale <= _PRECISION - _SCALE)
     if pa.types.is_timestamp(kind):
@@ -351,7 +353,7 @@ def _fields(value: _Ordering) -> list[_Ordering]:
 
 
 def _by_wrapper(cells: list[_Ordering | None]) -> dict[str, pa.Array]:
-    """For each wrapper among the values an array that is null where the value has another one."""
+    """Return for each wrapper among the values an array that is null where the value has another one."""
     names = dict.fromkeys(cell[0] for cell in cells if cell is not None)
     plain = {n: [None if cell is None or cell[0] != n else cell[1]["value"] for cell in cells] for n in names}
     # `_typed` reports a wrapper without a value.

@@ -19,7 +19,7 @@ from pyhudi.formats.parquet.footer import ParquetFooter, check_column_names
 __all__ = ["decode", "encode"]
 
 _SMALL_BYTES = 1 << 20
-_BATCH_ROWS = 1 << 16  # memory is checked after so many rows
+_BATCH_ROWS = 1 << 16  # memory is checked after this many rows
 
 
 def decode(content: bytes, schema: str, columns: Collection[str] | None = None, where: str = "log block") -> pa.Table:
@@ -34,7 +34,7 @@ def decode(content: bytes, schema: str, columns: Collection[str] | None = None, 
             length = int.from_bytes(content[-8:-4], "little")
             check_column_names(ParquetFooter(file.metadata, content[-8 - length : -8]), where)
         if len(set(names)) != len(names):
-            raise CorruptFile(f"{where}: a column of the Parquet block is there twice: {', '.join(names)[:200]}.")
+            raise CorruptFile(f"{where}: a column of the Parquet block occurs twice: {', '.join(names)[:200]}.")
         if not names:
             return file.read(columns=[])
         batches: list[pa.RecordBatch] = []
