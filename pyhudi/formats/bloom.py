@@ -152,7 +152,7 @@ class BloomFilter:
         self._rows[row] = np.packbits(flags, bitorder="little")
 
     def might_contain(self, keys: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
-        """For each key (strings without nulls): False when it was certainly never added.
+        """Return for each key (strings without nulls) whether it may have been added; False if it certainly was not.
 
         A filter with many rows and hashes, which costs more than reading the keys, returns True for all.
         """

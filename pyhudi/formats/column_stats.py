@@ -161,7 +161,7 @@ class _Column(NamedTuple):
 
 @lru_cache(maxsize=_SCHEMAS)
 def _columns_of(names: tuple[str, ...], schema: pa.Schema) -> Mapping[str, _Column]:
-    """By name, the columns of these names in the schema."""
+    """Return the columns of these names in the schema, by name."""
     kinds = {name: column_type(schema, name) for name in names}
     return {name: _Column.of(name, kind) for name, kind in kinds.items() if kind is not None}
 

@@ -177,7 +177,7 @@ def _composite_hashes(keys: pa.Array, hash_fields: frozenset[str]) -> npt.NDArra
 
 
 def _fields(keys: pa.Array) -> tuple[npt.NDArray[np.int64], pa.Array, pa.Array]:
-    """How many fields each key has, and the names and values of all, key by key.
+    """Return the number of fields of each key, and the names and values of all fields, key by key.
 
     A value may hold ":" and ",", a name neither. A value ends at the last "," before the next ":" that has a "," behind
     the value's own ":".

@@ -36,7 +36,7 @@ class _FieldError(ValueError):
 
 @dataclass(slots=True)
 class _Fields:
-    """What a parse collects: values by field, in order; an offset or a zone from the text."""
+    """The result of a parse: values by field, in order, and an offset or a zone from the text."""
 
     values: list[tuple[str, int]] = field(default_factory=list)
     offset_ms: int | None = None

@@ -41,7 +41,7 @@ _ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
 
 @dataclass(frozen=True, slots=True)
 class PathStyle:
-    """How a value becomes a folder name."""
+    """The rules that turn a value into a folder name."""
 
     hive_style: bool = False  # <field>=<value>
     url_encode: bool = False

@@ -35,7 +35,7 @@ class LockProvider(Protocol):
 
     @property
     def default_skew_ms(self) -> int:
-        """How far the clocks of the processes that share this lock may differ, in milliseconds."""
+        """The greatest difference between the clocks of the processes that share this lock, in milliseconds."""
         ...
 
     @property
@@ -45,7 +45,7 @@ class LockProvider(Protocol):
 
     @property
     def owner_note(self) -> str:
-        """Who holds the lock now, as far as known; for messages."""
+        """A description of the lock's current holder, as far as known; for messages."""
         ...
 
     def try_acquire(self, timeout_s: float) -> bool:

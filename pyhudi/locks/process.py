@@ -1,4 +1,4 @@
-"""Which process wrote a note, and whether it has certainly ended.
+"""Identify the process that wrote a note, and tell whether it has certainly ended.
 
 A process id is valid only within one machine, boot and namespace, and may be reused; the note records all of that.
 Where the system does not reveal this (only Linux does), every process counts as alive. A killed process whose parent
@@ -116,7 +116,7 @@ def _is_running(pid: int) -> bool:
 
 
 def _started(pid: int) -> str | None:
-    """When a process began, in ticks since the boot; None when there is no such process, or it is hidden."""
+    """Return the start of a process, in ticks since the boot; None if it doesn't exist or is hidden."""
     fields = _stat(_PROC / str(pid))
     return fields[19] if len(fields) > 19 else None
 

@@ -20,7 +20,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Place(Enum):
-    """Where two versions of a row meet. Only payload classes decide differently from place to place."""
+    """The place where two versions of a row meet. Only payload classes decide differently by place."""
 
     INPUT = "rows of one batch that is written"
     FILE = "a written row and the stored one, copy-on-write"

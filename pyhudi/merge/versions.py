@@ -108,7 +108,7 @@ def replaced(versions: Versions, positions: Positions, by: Versions) -> Versions
 
 
 def columns_from(names: Sequence[str], first: pa.Table, second: pa.Table, from_second: Mapping[str, Mask]) -> pa.Table:
-    """For each column the values of `second` where its mask is true, else those of `first`; rows are pairs."""
+    """Return each column's values of `second` where its mask is true, else those of `first`; rows are pairs."""
     rows = len(first)
     columns = []
     for name in names:

@@ -26,7 +26,7 @@ _ROOT = -1
 
 @dataclass(frozen=True, slots=True)
 class ColumnMapping:
-    """How to read one file: `plan(batch)` turns its rows into the query's. Picklable.
+    """A plan for reading one file: `plan(batch)` turns its rows into the query's. Picklable.
 
     `file_columns`: the required columns, under their names in the file. `schema`: of the result.
     """

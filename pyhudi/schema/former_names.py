@@ -19,7 +19,7 @@ _ROOT = -1
 
 @dataclass(frozen=True, slots=True)
 class FormerName:
-    """What became of a column: its present path, None when it was dropped, and the instant of that change."""
+    """The fate of a column: its current path (None if it was dropped), and the instant of that change."""
 
     path: str | None
     changed_at: str

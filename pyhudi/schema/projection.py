@@ -63,7 +63,7 @@ ColumnData = TypeVar("ColumnData", pa.Array, pa.ChunkedArray)
 
 
 def project(data: Rows, target: pa.Schema, *, exact: bool = False) -> Rows:
-    """The same rows with the columns and types of `target`.
+    """Return the rows with the columns and types of `target`.
 
     Args:
         data: a record batch or a table.

@@ -52,7 +52,7 @@ def gcs_store_arguments(options: Mapping[str, str]) -> ClientArguments:
 
 
 def gcs_retry_time(options: Mapping[str, str]) -> timedelta:
-    """How long both clients repeat a request that fails."""
+    """Return how long both clients retry a failed request."""
     return timedelta(seconds=timeout_s(options) or _RETRIES_S)
 
 

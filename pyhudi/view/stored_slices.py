@@ -43,7 +43,7 @@ class StoredPartition:
 
 @dataclass(frozen=True, slots=True)
 class SliceRules:
-    """Which files are committed, and in which slices, at one moment of a table."""
+    """The rules that say which files are committed, and in which slices, at one moment of a table."""
 
     visibility: Visibility
     _visible: dict[str, bool] = field(default_factory=dict, compare=False, repr=False)

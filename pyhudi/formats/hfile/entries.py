@@ -110,7 +110,7 @@ class Entries:
 
 
 def gathered(parts: Iterable[Entries], limit_bytes: int = GATHER_BYTES) -> Iterator[Entries]:
-    """The same entries in few parts, with no other bytes in the content.
+    """Combine the entries in few parts, with no other bytes in the content.
 
     Entries of a lookup lie in up to as many blocks as keys: combined, they are decoded at once, and the blocks are
     freed.

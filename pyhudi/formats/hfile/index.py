@@ -86,7 +86,7 @@ class BlockIndex:
 
     @classmethod
     def of(cls, entries: Sequence[IndexEntry], where: str) -> BlockIndex:
-        """From entries of a data index. Raises CorruptFile."""
+        """Build the columns from entries of a data index. Raises CorruptFile."""
         rows = [row_of(entry.key, where) for entry in entries]
         return cls(rows, [entry.offset for entry in entries], [entry.size_bytes for entry in entries])
 

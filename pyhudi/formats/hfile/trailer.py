@@ -54,7 +54,7 @@ class Trailer:
 
     @classmethod
     def decode(cls, data: bytes, where: str) -> Trailer:
-        """From the last 4096 bytes. Raises CorruptFile, and UnsupportedTable for another version."""
+        """Decode the last 4096 bytes. Raises CorruptFile, and UnsupportedTable for another version."""
         if len(data) != TRAILER_BYTES or not data.startswith(_MAGIC):
             raise CorruptFile(f"{where}: expected the trailer of an HFile in the last {TRAILER_BYTES} bytes.")
         (version,) = _VERSION.unpack(data[-_VERSION.size :])

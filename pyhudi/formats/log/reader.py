@@ -76,7 +76,7 @@ class LogBlock:
 
     @property
     def rollback_target(self) -> str | None:
-        """For a command block: the instant that it rolls back."""
+        """The instant that a command block rolls back."""
         if self.frame.block_type is not BlockType.COMMAND:
             return None
         return command.rollback_target(self.frame.header, self.where)

@@ -168,7 +168,7 @@ def _page_header(header: CompactReader) -> tuple[int, int, int]:
 
 
 def flat_elements(thrift: bytes) -> Mapping[str, bytes]:
-    """By name, the schema elements of the top-level columns with one value, or null, for each row.
+    """Return, by name, the schema elements of the top-level columns with one value, or null, for each row.
 
     Args:    thrift: a footer. Raises: LookupError, ValueError, RecursionError for a damaged one.
     """

@@ -133,7 +133,7 @@ def decode_stat(body: object, where: str) -> WriteStat:
 
 
 def sums_of_stats(stats: Sequence[object], where: str) -> tuple[int, ...]:
-    """For each counter in SUMMED its sum over stats in either form. Raises CorruptFile like `decode_stat`."""
+    """Return the sum of each counter in SUMMED over stats in either form. Raises CorruptFile like `decode_stat`."""
     bodies = [stat for stat in stats if isinstance(stat, dict)]
     if len(bodies) < len(stats):
         raise CorruptFile(f"{where}: expected write stats, found {shown(next(s for s in stats if s not in bodies))}.")
