@@ -6,6 +6,7 @@ import io
 import json
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from bench.cases import Result, Setting, seconds
 from bench.filegroup_bench import generate
 from pyhudi.formats.avro.schema import avro_from_arrow
 from pyhudi.formats.log.blocks import avro_data, parquet_data
+from pyhudi.spark import merged
 
 DELTA_COMMITS = 5
 QUIET = {"hoodie.compact.inline": "false"}
@@ -39,6 +41,7 @@ def run(setting: Setting, report: Callable[[Result], None]) -> None:
     report(upsert(setting, mor, cow))
     for work, what in ((cases.scan_aggregate, "4-column aggregate"), (cases.scan_all, "all columns")):
         report(read_by_spark(setting, mor, what, work))
+        report(rows_leave(setting, mor, what, work))
     for columns, what in ((["status", "quantity", "price", "ts"], "4 columns"), (None, "all columns")):
         report(read_by_arrow(setting, mor, what, columns))
     report(small_commit(setting, mor))
@@ -89,6 +92,25 @@ def read_by_spark(setting: Setting, mor: str, what: str, work: Callable[[DataFra
     for turn in range(setting.repeats + 1):
         ours = seconds(lambda: work(setting.spark.read.format("hudi").load(mor)))
         floor = seconds(lambda: work(setting.spark.read.parquet(*files)))
+        if turn:
+            result.ours_s.append(ours)
+            result.floor_s.append(floor)
+    return result
+
+
+def rows_leave(setting: Setting, mor: str, what: str, work: Callable[[DataFrame], Any]) -> Result:
+    """(b) Replaced base rows leave by flags, against an anti join on their numbers: frames that exist already."""
+    result = Result(f"b leave {what}", f"replaced rows leave by flags, {what}", "by their numbers", aim="<= 0.83")
+    flagged = setting.spark.read.format("hudi").load(mor)
+    flags, merged._FLAGS = merged._FLAGS, -1
+    merged._SPLITS.clear()
+    try:
+        numbered = setting.spark.read.format("hudi").load(mor)
+    finally:
+        merged._FLAGS = flags
+        merged._SPLITS.clear()
+    for turn in range(setting.repeats + 1):
+        ours, floor = seconds(partial(work, flagged)), seconds(partial(work, numbered))
         if turn:
             result.ours_s.append(ours)
             result.floor_s.append(floor)

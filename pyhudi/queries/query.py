@@ -20,7 +20,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timezone, tzinfo
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from pyhudi.errors import ConfigError, TableError
 from pyhudi.expressions.binding import Where
@@ -30,6 +30,10 @@ from pyhudi.model.options.files import DEFAULT_DAMAGE, DamageOptions
 from pyhudi.model.options.merging import DEFAULT_MEMORY, MemoryOptions
 from pyhudi.model.options.queries import DEFAULT_DRIVER_LOG_BYTES
 from pyhudi.view.readable_history import load_readable_history
+
+if TYPE_CHECKING:
+    from pyhudi.model.options import ReadOptions
+    from pyhudi.queries.incremental_range import IncrementalRange
 
 __all__ = ["ALL_ROWS", "AsOf", "Query", "as_of_time", "check_not_cleaned", "commit_at", "in_zone", "parse_as_of"]
 
@@ -158,6 +162,7 @@ class Query:
         use_metadata: let the metadata table tell files and column statistics, where the table has one.
         unique_keys: no key is in several file groups, so that the record index may tell where rows are.
         driver_log_bytes: log files of at most so many bytes are read when a Spark frame is made.
+        commits: those of an incremental query.
     """
 
     columns: Sequence[str] | None = None
@@ -172,6 +177,19 @@ class Query:
     unique_keys: bool = False
     driver_log_bytes: int = DEFAULT_DRIVER_LOG_BYTES
     meta_columns: bool = True
+    commits: IncrementalRange | None = None
+
+    @classmethod
+    def read_by(cls, options: ReadOptions) -> Query:
+        """A query of all rows, whose files are listed and read as the options say."""
+        return cls(
+            merger_classes=options.merger_classes,
+            memory=options.memory,
+            damage=options.damage,
+            use_metadata=options.use_metadata,
+            unique_keys=options.unique_keys,
+            driver_log_bytes=options.driver_log_bytes,
+        )
 
 
 ALL_ROWS = Query()

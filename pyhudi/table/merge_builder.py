@@ -15,7 +15,6 @@ from pyhudi.actions.changes.change import ChangeRows
 from pyhudi.actions.changes.clauses import Clause, When, set_values
 from pyhudi.actions.changes.values import SOURCE, TARGET
 from pyhudi.actions.result import WriteResult
-from pyhudi.engine.local import in_this_process
 from pyhudi.errors import ConfigError
 from pyhudi.expressions.binding import Where
 from pyhudi.expressions.values import tree_of
@@ -24,7 +23,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.registry import Registry
 from pyhudi.storage.base import Storage
 from pyhudi.table.calls import Options, session_options, session_zone
-from pyhudi.table.input import TableInput, choose_writer, is_spark_frame, rows_to_write
+from pyhudi.table.input import TableInput, choose_writer, input_of
 from pyhudi.table.write import change_table
 from pyhudi.table.wrong_names import checked_methods
 
@@ -112,21 +111,11 @@ class Merge:
                 return _MERGES_ON.load("SQL")(self)
         parsed = WriteOptions.parse(self.options, session_options(self.spark), meta.config)
         _check_on(on, meta)
-        zone = session_zone(self.spark)
-        if not is_spark_frame(self.source):
-            rows = rows_to_write(self.source, meta.table_schema())
-            frame, engine = in_this_process(rows)
-            result = change_table(self.storage, ChangeRows(self.clauses, source=frame, zone=zone), engine, parsed)
-            return replace(result, operation="MERGE")
-        from pyhudi.spark.failures import translated  # pyspark is loaded only when it is used
-        from pyhudi.spark.frame_input import FrameInput
-
-        with translated():
-            source = FrameInput(self.source)
-            source.column_names(None)
-            frame, engine = choose_writer(source, parsed, self.options)
-            result = change_table(self.storage, ChangeRows(self.clauses, source=frame, zone=zone), engine, parsed)
-        return replace(result, operation="MERGE")
+        source = input_of(self.source, self.spark)
+        source.column_names(meta)
+        frame, engine = choose_writer(source, parsed, self.options)
+        change = ChangeRows(self.clauses, source=frame, zone=session_zone(self.spark))
+        return replace(change_table(self.storage, change, engine, parsed), operation="MERGE")
 
     def _and(
         self,

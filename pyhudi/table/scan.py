@@ -25,9 +25,9 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import ReadOptions, canonical_keys
 from pyhudi.model.options.queries import AS_OF, BEGIN, END
 from pyhudi.queries.count import count_rows
-from pyhudi.queries.incremental import plan_incremental
-from pyhudi.queries.incremental_range import EARLIEST, IncrementalRange, incremental_range, time_of_range
-from pyhudi.queries.plan import ReadPlan, check_names, check_query_type, plan_snapshot
+from pyhudi.queries.incremental import plan_query
+from pyhudi.queries.incremental_range import EARLIEST, incremental_range, time_of_range
+from pyhudi.queries.plan import ReadPlan, check_names, check_query_type
 from pyhudi.queries.query import ALL_ROWS, AsOf, Query, as_of_time, parse_as_of
 from pyhudi.queries.snapshot import READ_THREADS, read_batches
 from pyhudi.redaction import brief
@@ -58,19 +58,18 @@ class Scan(Readable):
         meta: MetaClient,
         query: Query,
         *,
-        commits: IncrementalRange | None = None,
         spark: SparkSession | None = None,
         limit: int | None = None,
-        plan_rows: Callable[[MetaClient, Query], ReadPlan] = plan_snapshot,
+        plan_rows: Callable[[MetaClient, Query], ReadPlan] = plan_query,
     ) -> None:
-        """Use `HudiTable.scan` and `changes`. `commits`: those of an incremental query. `plan_rows`: plans the others.
+        """Use `HudiTable.scan` and `changes`. `plan_rows`: plans the query.
 
         What can be checked without reading is checked here.
         """
         check_query_type(query.query_type)
         self.limit = _checked_limit("limit", limit)
         self.meta, self.spark = meta, spark
-        self._where, self._query, self._range = parse_where(query.where), query, commits
+        self._where, self._query = parse_where(query.where), query
         self._planned: ReadPlan | None = None
         self._plan_rows = plan_rows
         self._lock = threading.Lock()
@@ -80,10 +79,7 @@ class Scan(Readable):
         """The files and columns to read; made once. Raises what `plan_snapshot` or `plan_incremental` raises."""
         with self._lock:
             if self._planned is None:
-                if self._range is None:
-                    self._planned = self._plan_rows(self.meta, self._query)
-                else:
-                    self._planned = plan_incremental(self.meta, self._range, self._query)
+                self._planned = self._plan_rows(self.meta, self._query)
             return self._planned
 
     def narrowed(self, columns: Sequence[str] | None = None, where: Where = None) -> Scan:
@@ -173,8 +169,8 @@ class Scan(Readable):
         config = self.meta.config
         newest = f"commit {plan.newest_commit}" if plan.newest_commit is not None else "no commit yet"
         moment = plan.instant_time or f"now ({newest})"
-        if self._range is not None:
-            moment = f"{moment}, commits in {self._range}"
+        if self._query.commits is not None:
+            moment = f"{moment}, commits in {self._query.commits}"
         pruned = plan.partitions_total - plan.partitions_read
         lines = [
             f"{plan.query_type} of {self.meta.storage.root} ({config.table_type}, version {config.table_version})",
@@ -221,8 +217,8 @@ class Scan(Readable):
             "as of": "now" if query.as_of is None else str(query.as_of),
             **({} if self.limit is None else {"limit": f"{self.limit:,} rows"}),
         }
-        if self._range is not None:
-            pairs["commits in"] = str(self._range)
+        if query.commits is not None:
+            pairs["commits in"] = str(query.commits)
         return html_pairs(pairs.items())
 
     def __repr__(self) -> str:
@@ -231,9 +227,9 @@ class Scan(Readable):
         parts.append("" if query.meta_columns or query.columns is not None else "meta_columns=False")
         parts.append("" if self._where == Constant(True) else f"where={brief(to_sql(self._where))}")
         parts.append("" if query.as_of is None else f"as_of={query.as_of!r}")
-        if self._range is not None:
-            parts.append(f"begin={self._range.begin or 'earliest'!r}")
-            parts.append("" if self._range.end is None else f"end={self._range.end!r}")
+        if query.commits is not None:
+            parts.append(f"begin={query.commits.begin or 'earliest'!r}")
+            parts.append("" if query.commits.end is None else f"end={query.commits.end!r}")
         parts.append("" if self.limit is None else f"limit={self.limit}")
         parts.append("" if query.query_type == "snapshot" else f"query_type={query.query_type!r}")
         return f"Scan({', '.join([self.meta.storage.root, *filter(None, parts)])})"
@@ -281,10 +277,12 @@ def scan(
         time = as_of_time(in_session_zone(as_of, handle.spark), meta)  # what it means in Python, not as an option
     begin, end = read_options.begin, read_options.end
     commits = incremental_range(meta, kind, begin, end, time, read_options.incremental)
-    query = _query(handle, columns, where, time, kind, read_options, meta_columns)
-    if commits is None and query.as_of is None:
+    query = _query(handle, columns, where, read_options, meta_columns)
+    as_of = None if time is None else parse_as_of(time, meta.config.timeline_zone)
+    query = replace(query, as_of=as_of, query_type=kind, commits=commits)
+    if commits is None and as_of is None:
         check_names(query, meta)
-    return Scan(meta, query, commits=commits, spark=handle.spark, limit=limit)
+    return Scan(meta, query, spark=handle.spark, limit=limit)
 
 
 def changes(
@@ -317,32 +315,19 @@ def changes(
     end = moment(END, "until", until, read_options.end)
     first = EARLIEST if begin is None else begin
     commits = incremental_range(meta, "incremental", first, end, read_options.as_of, incremental)
-    query = _query(handle, columns, where, None, "incremental", read_options, meta_columns)
-    return Scan(meta, query, commits=commits, spark=handle.spark)
+    query = _query(handle, columns, where, read_options, meta_columns)
+    return Scan(meta, replace(query, query_type="incremental", commits=commits), spark=handle.spark)
 
 
 def _query(
-    handle: TableHandle,
-    columns: Sequence[str] | None,
-    where: Where,
-    as_of: AsOf | None,
-    query_type: str,
-    options: ReadOptions,
-    meta_columns: bool,
+    handle: TableHandle, columns: Sequence[str] | None, where: Where, options: ReadOptions, meta_columns: bool
 ) -> Query:
     """The query of a call, made once, at the door."""
-    return Query(
+    return replace(
+        Query.read_by(options),
         columns=columns if columns is None or isinstance(columns, str) else tuple(columns),
         where=parse_where(where),
         zone=(session_zone(handle.spark) if where is not None else None) or timezone.utc,
-        as_of=None if as_of is None else parse_as_of(as_of, handle.meta.config.timeline_zone),
-        query_type=query_type,
-        merger_classes=options.merger_classes,
-        memory=options.memory,
-        damage=options.damage,
-        use_metadata=options.use_metadata,
-        unique_keys=options.unique_keys,
-        driver_log_bytes=options.driver_log_bytes,
         meta_columns=meta_columns,
     )
 
