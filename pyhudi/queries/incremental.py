@@ -59,7 +59,7 @@ from pyhudi.view.committed_logs import with_committed_bytes
 from pyhudi.view.consistent_read import read_consistently
 from pyhudi.view.file_system_view import LISTING_THREADS, Visibility, listed_partitions
 
-__all__ = ["FilesOfCommits", "WholeSlices", "files_of_commits", "plan_incremental", "plan_query"]
+__all__ = ["FilesOfCommits", "WholeSlices", "files_of_commits", "plan_incremental"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,11 +261,6 @@ class WholeSlices:
             return False
         completed = rules.completion_times.get(log.instant_time)
         return (completed or rules.archived.completion_of(log.instant_time)) <= self.until
-
-
-def plan_query(meta: MetaClient, query: Query) -> ReadPlan:
-    """Plan a query of any type. Raises what `plan_snapshot` and `plan_incremental` raise."""
-    return plan_snapshot(meta, query) if query.commits is None else plan_incremental(meta, query.commits, query)
 
 
 def plan_incremental(meta: MetaClient, requested: IncrementalRange, query: Query = ALL_ROWS) -> ReadPlan:

@@ -32,9 +32,8 @@ from pyhudi.expressions.predicates import And, calls_of, is_opaque, split_texts
 from pyhudi.filegroup.read.log_blocks import report_damage
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import ReadOptions
-from pyhudi.queries.incremental import plan_query
 from pyhudi.queries.incremental_range import incremental_range
-from pyhudi.queries.plan import ReadPlan, ReadSlice
+from pyhudi.queries.plan import ReadPlan, ReadSlice, plan_query
 from pyhudi.queries.query import Query
 from pyhudi.queries.snapshot import read_batches, read_slice
 from pyhudi.spark import capabilities

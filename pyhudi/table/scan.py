@@ -25,9 +25,8 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import ReadOptions, canonical_keys
 from pyhudi.model.options.queries import AS_OF, BEGIN, END
 from pyhudi.queries.count import count_rows
-from pyhudi.queries.incremental import plan_query
 from pyhudi.queries.incremental_range import EARLIEST, incremental_range, time_of_range
-from pyhudi.queries.plan import ReadPlan, check_names, check_query_type
+from pyhudi.queries.plan import ReadPlan, check_names, check_query_type, plan_query
 from pyhudi.queries.query import ALL_ROWS, AsOf, Query, as_of_time, parse_as_of
 from pyhudi.queries.snapshot import READ_THREADS, read_batches
 from pyhudi.redaction import brief
