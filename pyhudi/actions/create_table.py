@@ -29,7 +29,7 @@ from pyhudi.keygen import KEY_GENERATORS, generator_name
 from pyhudi.locks import hold, open_lock
 from pyhudi.merge.rules import merge_rules
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.build import partitions_of_options
+from pyhudi.metadata.partitions.registry import partitions_of_options
 from pyhudi.model.filenames import (
     META_FOLDER,
     PARTITION_METADATA_NAMES,

@@ -30,16 +30,14 @@ from pyhudi.metadata.build import (
     add_partitions,
     build,
     finish_build,
-    missing_partitions,
-    partitions_of_options,
     rebuild_table,
 )
 from pyhudi.metadata.index_definitions import read_index_definitions
 from pyhudi.metadata.listing import missing_instants
-from pyhudi.metadata.partitions.registry import unsupported_partitions
-from pyhudi.metadata.removal import drop_partitions, has_metadata_table, remove_metadata_table
+from pyhudi.metadata.partitions.registry import missing_partitions, partitions_of_options, unsupported_partitions
+from pyhudi.metadata.removal import drop_partitions, remove_metadata_table
 from pyhudi.metadata.staged_index import delete_staged_index
-from pyhudi.metadata.table import MetadataTable, check_log_files
+from pyhudi.metadata.table import MetadataTable, check_log_files, has_metadata_table
 from pyhudi.model.filenames import (
     HEARTBEAT_FOLDER,
     INDEX_PIECES_FOLDER,

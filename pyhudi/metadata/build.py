@@ -14,12 +14,11 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.index_definitions import delete_unreadable
 from pyhudi.metadata.initialization import build_partition, create_metadata_table
 from pyhudi.metadata.partitions.registry import PARTITIONS, is_followed, is_supported_in
-from pyhudi.metadata.partitions.stats_columns import statistics_partitions
 from pyhudi.metadata.removal import remove_metadata_table, unlist_partitions
 from pyhudi.metadata.schema import MetadataKind, kind_of
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.options.metadata import MetadataOptions
-from pyhudi.model.table_config import METADATA_TO_BUILD, TableConfig
+from pyhudi.model.table_config import METADATA_TO_BUILD
 from pyhudi.timeline.table_properties import update_table_config
 
 __all__ = [
@@ -28,8 +27,6 @@ __all__ = [
     "add_partitions",
     "build",
     "finish_build",
-    "missing_partitions",
-    "partitions_of_options",
     "rebuild_partitions",
     "rebuild_table",
 ]
@@ -43,13 +40,6 @@ _RECORD_INDEX = MetadataKind.RECORD_INDEX.value.prefix
 
 class MetadataTableRebuilt(UserWarning):
     """A write found the metadata table damaged or out of date, and has rebuilt it."""
-
-
-def partitions_of_options(config: TableConfig, options: MetadataOptions) -> tuple[str, ...]:
-    """Partitions that a new metadata table gets, in the order in which they are built."""
-    statistics = statistics_partitions(options, config.table_version, is_partitioned=bool(config.partition_fields))
-    has_record_index = options.record_index.is_global or options.record_index.is_partitioned
-    return (MetadataKind.FILES.value.prefix, *statistics, *((_RECORD_INDEX,) if has_record_index else ()))
 
 
 def build(data: MetaClient, partitions: Sequence[str], options: MetadataOptions) -> MetaClient:
@@ -93,13 +83,6 @@ def rebuild_table(data: MetaClient, options: MetadataOptions) -> MetaClient:
     partitions = (*config.metadata_partitions, *config.metadata_partitions_inflight, *config.metadata_to_build)
     names = dict.fromkeys((_FILES, *partitions))
     return build(data, tuple(name for name in names if is_supported_in(name, config.table_version)), options)
-
-
-def missing_partitions(data: MetaClient, options: MetadataOptions) -> tuple[str, ...]:
-    """Partitions that the options name explicitly (not by default) and that the existing metadata table lacks."""
-    partitions = data.config.metadata_partitions
-    has_record_index = options.record_index.is_global or options.record_index.is_partitioned
-    return (_RECORD_INDEX,) if partitions and has_record_index and _RECORD_INDEX not in partitions else ()
 
 
 def add_partitions(data: MetaClient, partitions: Sequence[str], options: MetadataOptions) -> MetaClient:

@@ -22,7 +22,6 @@ from pyhudi.warnings import warn_caller
 __all__ = [
     "MetadataTableRemoved",
     "drop_partitions",
-    "has_metadata_table",
     "remove_metadata_table",
     "unlist_partitions",
 ]
@@ -30,12 +29,6 @@ __all__ = [
 
 class MetadataTableRemoved(UserWarning):
     """A write has removed the table's metadata table."""
-
-
-def has_metadata_table(meta: MetaClient) -> bool:
-    """True when the properties list partitions of it, or its folder exists."""
-    partitions = meta.config.metadata_partitions or meta.config.metadata_partitions_inflight
-    return bool(partitions) or bool(meta.storage.list(METADATA_TABLE_FOLDER))
 
 
 def remove_metadata_table(meta: MetaClient, *, why: str = "", to_build: Collection[str] = ()) -> None:

@@ -32,13 +32,19 @@ from pyhudi.storage.subfolder import Subfolder
 from pyhudi.view.committed_logs import with_committed_bytes
 from pyhudi.view.file_system_view import FileSystemView
 
-__all__ = ["FIRST_BUILD", "SOLO", "MetadataTable", "check_log_files"]
+__all__ = ["FIRST_BUILD", "SOLO", "MetadataTable", "check_log_files", "has_metadata_table"]
 
 FIRST_BUILD = "010"  # below version 8: digits behind the instant from which a partition was built
 SOLO = "0" * 14  # prefix of instants that build a partition of a new metadata table
 _OPERATION_DIGITS = 20  # of an instant time below version 8 with three more digits for the operation
 _OPERATIONS = frozenset({"001", "002", "003", "004", "005", "006"})
 _FIRST_INITIALIZATION = "010"
+
+
+def has_metadata_table(meta: MetaClient) -> bool:
+    """True when the properties list partitions of it, or its folder exists."""
+    partitions = meta.config.metadata_partitions or meta.config.metadata_partitions_inflight
+    return bool(partitions) or bool(meta.storage.list(METADATA_TABLE_FOLDER))
 
 
 @dataclass(frozen=True)

@@ -164,7 +164,7 @@ def _plan(query: Query, instant_time: str | None, meta: MetaClient) -> ReadPlan:
         slices = _with_committed_bytes(meta, slices, instant_time)
     is_newest = instant_time is None and query.query_type == "snapshot"
     skipped: tuple[Skipped, ...] = ()
-    if metadata and not history:
+    if metadata and not history and predicate != Constant(True):
         by_index = is_newest and query.unique_keys
         groups = frozenset(file_slice.group for file_slice in view.all_slices()) if by_index else None
         slices, skipped = skip_slices(slices, metadata, predicate, full, is_newest=is_newest, groups=groups)

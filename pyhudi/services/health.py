@@ -19,9 +19,8 @@ from pyhudi.errors import HudiError
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.listing import listed_files
 from pyhudi.metadata.partitions.registry import is_supported_in
-from pyhudi.metadata.removal import has_metadata_table
 from pyhudi.metadata.schema import MetadataKind
-from pyhudi.metadata.table import MetadataTable
+from pyhudi.metadata.table import MetadataTable, has_metadata_table
 from pyhudi.model.buckets import TableBuckets
 from pyhudi.model.filenames import HEARTBEAT_FOLDER, REPLACEMENT_PREFIX, TEMPORARY_FOLDER
 from pyhudi.model.instant import ActionKind, Instant

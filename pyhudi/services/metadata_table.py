@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pyhudi.actions.action import ActionContext
 from pyhudi.errors import ConfigError, HudiError
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.build import build, partitions_of_options, rebuild_partitions
-from pyhudi.metadata.partitions.registry import is_supported_in
+from pyhudi.metadata.build import build, rebuild_partitions
+from pyhudi.metadata.partitions.registry import is_supported_in, partitions_of_options
 from pyhudi.metadata.removal import drop_partitions, remove_metadata_table
 from pyhudi.metadata.schema import MetadataKind, kind_of
 from pyhudi.metadata.table import MetadataTable

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from pyhudi.metadata.removal import MetadataTableRemoved, has_metadata_table
+from pyhudi.metadata.removal import MetadataTableRemoved
+from pyhudi.metadata.table import has_metadata_table
 from pyhudi.storage.local import LocalStorage
 from tests.support.tables.small import TestTable
 

@@ -13,8 +13,8 @@ import pytest
 from pyhudi import HudiTable
 from pyhudi.actions.open_table import MetadataTableRebuilt
 from pyhudi.metadata import apply_commit
-from pyhudi.metadata.removal import METADATA_TABLE_FOLDER, MetadataTableRemoved, has_metadata_table
-from pyhudi.metadata.table import MetadataTable
+from pyhudi.metadata.removal import METADATA_TABLE_FOLDER, MetadataTableRemoved
+from pyhudi.metadata.table import MetadataTable, has_metadata_table
 from pyhudi.model.instant import ActionKind
 from pyhudi.queries.validation import validate
 from pyhudi.services.clean.cleaning import clean

@@ -6,7 +6,7 @@ import pytest
 
 from pyhudi import HudiTable
 from pyhudi.errors import ConfigError
-from pyhudi.metadata.removal import has_metadata_table
+from pyhudi.metadata.table import has_metadata_table
 from tests.support.tables.small import TestTable
 from tests.support.tables.with_metadata import NAMES, check, keep_names, metadata_of, table_of, with_names
 

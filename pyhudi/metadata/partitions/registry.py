@@ -1,4 +1,5 @@
-"""The registry of the metadata table's partitions: a row per kind, and checks of what this release supports.
+"""The registry of the metadata table's partitions: a row per kind, which of them a table gets,
+and which ones this release supports.
 
 Before a write, partitions of other kinds are removed from the table: a stale one loses rows silently.
 Source: docs/formats/metadata-table.md, "Building", "Index definitions".
@@ -18,10 +19,21 @@ from pyhudi.metadata.partitions.files import FilesPartition
 from pyhudi.metadata.partitions.partition_stats import PartitionStatsPartition
 from pyhudi.metadata.partitions.record_index import RecordIndexPartition
 from pyhudi.metadata.partitions.secondary_index import SecondaryIndexPartition, why_no_secondary_index
+from pyhudi.metadata.partitions.stats_columns import statistics_partitions
 from pyhudi.metadata.schema import MetadataKind, kind_of
+from pyhudi.model.options.metadata import MetadataOptions
+from pyhudi.model.table_config import TableConfig
 from pyhudi.model.table_format import TableFormat
 
-__all__ = ["PARTITIONS", "is_followed", "is_supported", "is_supported_in", "unsupported_partitions"]
+__all__ = [
+    "PARTITIONS",
+    "is_followed",
+    "is_supported",
+    "is_supported_in",
+    "missing_partitions",
+    "partitions_of_options",
+    "unsupported_partitions",
+]
 
 PARTITIONS: Mapping[MetadataKind, PartitionWriter] = {
     MetadataKind.FILES: FilesPartition(),
@@ -33,7 +45,22 @@ PARTITIONS: Mapping[MetadataKind, PartitionWriter] = {
     MetadataKind.EXPRESSION_INDEX: ExpressionIndexPartition(),
 }
 
+_RECORD_INDEX = MetadataKind.RECORD_INDEX.value.prefix
 _OF_LATER_VERSIONS = (MetadataKind.PARTITION_STATS, MetadataKind.SECONDARY_INDEX, MetadataKind.EXPRESSION_INDEX)
+
+
+def partitions_of_options(config: TableConfig, options: MetadataOptions) -> tuple[str, ...]:
+    """Partitions that a new metadata table gets, in the order in which they are built."""
+    statistics = statistics_partitions(options, config.table_version, is_partitioned=bool(config.partition_fields))
+    has_record_index = options.record_index.is_global or options.record_index.is_partitioned
+    return (MetadataKind.FILES.value.prefix, *statistics, *((_RECORD_INDEX,) if has_record_index else ()))
+
+
+def missing_partitions(data: MetaClient, options: MetadataOptions) -> tuple[str, ...]:
+    """Partitions that the options name explicitly (not by default) and that the existing metadata table lacks."""
+    partitions = data.config.metadata_partitions
+    has_record_index = options.record_index.is_global or options.record_index.is_partitioned
+    return (_RECORD_INDEX,) if partitions and has_record_index and _RECORD_INDEX not in partitions else ()
 
 
 def unsupported_partitions(meta: MetaClient) -> Mapping[str, str]:

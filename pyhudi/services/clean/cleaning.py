@@ -21,13 +21,14 @@ from pyhudi.errors import TableError
 from pyhudi.formats.timeline.clean_plans import encode_clean_plan
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.plans import KEEP_LATEST_COMMITS
+from pyhudi.model.timeline import Timeline
 from pyhudi.services.clean.planner import PlannedClean, commits_since_clean, plan_clean
-from pyhudi.services.clean.runs import CleanResult, CleanRun, check_no_restore, pending_cleans, run_cleans
+from pyhudi.services.clean.runs import CleanResult, CleanRun, check_no_restore, run_cleans
 from pyhudi.storage.base import Storage
 from pyhudi.transaction.instants import request
 from pyhudi.view.readable_history import load_readable_history
 
-__all__ = ["clean", "clean_after_write", "plan_path"]
+__all__ = ["clean", "clean_after_write", "pending_cleans", "plan_path"]
 
 _DRAFTS = 3  # made while writers are at work; the next draft is made under the lock
 # Actions that may invalidate an earlier draft: they need old files, or bring old slices back.
@@ -74,6 +75,11 @@ def clean(
     if instant is not None and not schedule_only:
         runs = (*runs, *run_cleans((instant,), context, planned.plan()))
     return _result(planned, context, instant, runs, undone)
+
+
+def pending_cleans(timeline: Timeline) -> tuple[Instant, ...]:
+    """Cleans that are not completed, oldest first."""
+    return tuple(instant for instant in timeline.pending() if instant.action is ActionKind.CLEAN)
 
 
 def clean_after_write(context: ActionContext) -> tuple[str, ...]:

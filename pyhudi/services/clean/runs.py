@@ -33,7 +33,7 @@ from pyhudi.transaction.plans import start_again
 from pyhudi.view.file_system_view import LISTING_THREADS, FileSystemView, is_partition_metadata
 from pyhudi.view.readable_history import load_readable_history
 
-__all__ = ["CleanResult", "CleanRun", "check_no_restore", "pending_cleans", "run_cleans"]
+__all__ = ["CleanResult", "CleanRun", "check_no_restore", "run_cleans"]
 
 
 _SHOWN = 20
@@ -130,11 +130,6 @@ def _since(earliest: str | None) -> str:
 
 
 _FEW_FILES = 8  # up to so many are deleted one after the other
-
-
-def pending_cleans(timeline: Timeline) -> tuple[Instant, ...]:
-    """Cleans that are not completed, oldest first."""
-    return tuple(instant for instant in timeline.pending() if instant.action is ActionKind.CLEAN)
 
 
 def check_no_restore(context: ActionContext) -> None:

@@ -27,9 +27,9 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.filenames import HEARTBEAT_FOLDER, META_FOLDER, BaseFileName, LogFileName, instant_of
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.plans import KEEP_LATEST_COMMITS, READABLE_SINCE, CleanPlan, RetainedInstant
-from pyhudi.services.clean.cleaning import plan_path
+from pyhudi.services.clean.cleaning import pending_cleans, plan_path
 from pyhudi.services.clean.planner import last_clean, savepointed_files
-from pyhudi.services.clean.runs import check_no_restore, pending_cleans, run_cleans
+from pyhudi.services.clean.runs import check_no_restore, run_cleans
 from pyhudi.services.repair.result import RepairItem, RepairResult
 from pyhudi.storage.base import FileInfo, Storage
 from pyhudi.storage.paths import parent

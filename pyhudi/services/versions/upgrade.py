@@ -23,7 +23,8 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.actions.create_table import check_files_writable
 from pyhudi.errors import ConfigError, WriteConflict
 from pyhudi.metadata.build import rebuild_table
-from pyhudi.metadata.removal import has_metadata_table, remove_metadata_table
+from pyhudi.metadata.removal import remove_metadata_table
+from pyhudi.metadata.table import has_metadata_table
 from pyhudi.model.filenames import META_FOLDER
 from pyhudi.model.table_config import WRITABLE_VERSIONS, TableConfig
 from pyhudi.result import Result
