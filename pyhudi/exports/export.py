@@ -41,7 +41,7 @@ def export_now(name: str, meta: MetaClient, options: ExportOptions) -> ExportRes
     check_export_library(kind, f"export_metadata({kind!r})")
     began_s = meta.clock.monotonic_s()
     target = FORMATS.load(kind)(meta, options)
-    run = _Run(target, meta.storage, ExportResult(meta.storage.root, kind, target.location))
+    run = _Run(target, ExportResult(meta.storage.root, kind, target.location))
     for _ in range(_TRIES):
         try:
             run.catch_up(meta)
@@ -74,7 +74,6 @@ class _Run:
     """One call. `done`: what it has done by now."""
 
     target: ExportTarget
-    storage: Storage
     done: ExportResult
 
     def catch_up(self, meta: MetaClient) -> None:
@@ -88,8 +87,7 @@ class _Run:
             rows_in_logs=_rows_in_logs(pending),
         )
         if exported is None:  # a clean must know of the first version before it is there
-            newest = meta.timeline.last_commit()
-            self._note(None if newest is None else newest.requested_time)
+            self._note(pending)
         try:
             for commit in pending.commits():
                 self.target.apply(commit)
@@ -99,11 +97,12 @@ class _Run:
                 self.target.replace(commit)
                 self._count(commit)
             self.done = replace(self.done, replaced=str(reason))
-        self._note(self.done.instant_time)
+        self._note(pending)
 
-    def _note(self, instant: str | None) -> None:
-        if instant is not None:
-            note_export(self.storage, self.done.format, instant)
+    def _note(self, pending: Pending) -> None:
+        newest = pending.meta.timeline.last_commit()
+        if newest is not None:
+            note_export(pending.meta.storage, self.done.format, newest.requested_time)
 
     def _count(self, commit: ExportCommit) -> None:
         self.done = replace(

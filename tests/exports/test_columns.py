@@ -108,13 +108,13 @@ def test_a_change_that_others_would_read_wrongly_is_refused_until_files_are_rewr
 def test_a_type_that_delta_lacks_is_refused_by_name_and_nothing_is_made(kind: pa.DataType, tmp_path: Path) -> None:
     table = written(tmp_path, pa.table({"id": ["a"], "at": pa.array([None], kind)}))
 
-    with pytest.raises(UnsupportedTable, match="column 'at.*time64.*Delta lacks"):
+    with pytest.raises(UnsupportedTable, match=r"column 'at.*time64.*Delta lacks"):
         table.export_metadata("delta")
     assert not (tmp_path / "_delta_log").exists()
 
 
 def test_columns_that_differ_only_in_case_are_refused() -> None:  # of other writers: ours make none
-    with pytest.raises(UnsupportedTable, match="'x'.*upper and lower case"):
+    with pytest.raises(UnsupportedTable, match=r"'x'.*upper and lower case"):
         delta_columns(pa.schema([("x", pa.int64()), ("X", pa.int64())]), "t")
 
 

@@ -272,9 +272,9 @@ def test_a_delta_table_that_is_not_of_this_table_stays_as_it_is(tmp_path: Path) 
 def test_another_format_is_refused_by_name(tmp_path: Path) -> None:
     table = written(tmp_path)
 
-    with pytest.raises(ConfigError, match="exported as .*delta.*found 'deltas'"):
+    with pytest.raises(ConfigError, match=r"exported as .*delta.*found 'deltas'"):
         table.export_metadata("deltas")
-    with pytest.raises(ConfigError, match="hoodie.pyhudi.export.formats: expected .*delta.*found 'paimon'"):
+    with pytest.raises(ConfigError, match=r"hoodie.pyhudi.export.formats: expected .*delta.*found 'paimon'"):
         table.upsert([row(5)], options={**OFF, "hoodie.pyhudi.export.formats": "paimon"})
     assert len(commits(table)) == 1
 
@@ -285,7 +285,7 @@ def test_a_missing_library_is_said_before_anything_is_written(tmp_path: Path, mo
 
     with pytest.raises(MissingLibrary, match=r"deltalake.*pip install .pyhudi\[delta\]"):
         table.export_metadata("delta")
-    with pytest.raises(MissingLibrary, match="hoodie.pyhudi.export.formats=delta needs deltalake"):
+    with pytest.raises(MissingLibrary, match=r"hoodie.pyhudi.export.formats=delta needs deltalake"):
         table.upsert([row(5)], options={**OFF, "hoodie.pyhudi.export.formats": "delta"})
     assert len(commits(table)) == 1
 
