@@ -15,33 +15,34 @@ Source: docs/exports.md; docs/formats/timeline.md, "What a reader sees"; docs/fo
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 import pyarrow as pa
 
 from pyhudi.errors import UnsupportedTable
+from pyhudi.exports.group_files import ExportedFiles, ListedFiles, Listing
 from pyhudi.exports.stored_types import unreadable_column
 from pyhudi.filegroup.stats import side_by_side
 from pyhudi.formats.base import open_base_file
 from pyhudi.meta_client import MetaClient
+from pyhudi.model.commit import change_of
 from pyhudi.model.file_group import BaseFile, FileGroupId
-from pyhudi.model.filenames import base_file_parts
 from pyhudi.model.instant import Instant
 from pyhudi.model.timeline import Timeline
+from pyhudi.queries.plan import schema_history
 from pyhudi.queries.schema import read_schema
 from pyhudi.queries.skip.paths import PathColumns
 from pyhudi.queries.skip.skip import metadata_source
 from pyhudi.schema.casts import cast
-from pyhudi.storage.base import FileInfo, Storage
+from pyhudi.storage.base import Storage
 from pyhudi.view.consistent_read import read_consistently, stale_reads
 from pyhudi.view.file_system_view import FileSystemView, Visibility, listed_partitions
 
 __all__ = ["DataFile", "ExportCommit", "ExportedState", "Pending", "load_pending"]
 
-Listing = Mapping[str, Sequence[FileInfo]]
+_LISTED_ONE_BY_ONE = 50  # partitions: their folders are listed in less time than the metadata table is opened
 ROLLED_BACK = "rollback"  # the action of what is left when a write was undone, and none came after it
 
 
@@ -78,18 +79,22 @@ class ExportCommit:
 @dataclass(frozen=True, slots=True)
 class ExportedState:
     """What an export has: the instant and the completion time that its newest version names, and the files of that.
-    `partition_columns`: as it has been made; a table can't get them later.
+    `partition_columns`: as it has been made; a table can't get them later. `is_ours`: False when another writer of the
+    format has made a version since; then all files are compared.
     """
 
     instant: str
     completion_time: str
     files: frozenset[str]
     partition_columns: tuple[str, ...] = ()
+    is_ours: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """The work of an export, seen at one moment. `log_names`: log files whose rows no base file has."""
+    """The work of an export, seen at one moment. `log_names`: log files whose rows no base file has. `partitions`: only
+    these are looked at; None: all.
+    """
 
     meta: MetaClient
     exported: ExportedState | None
@@ -98,6 +103,7 @@ class Pending:
     partition_columns: tuple[str, ...]
     log_names: frozenset[str] = field(repr=False)
     listing: Listing = field(repr=False)
+    partitions: frozenset[str] | None = None
 
     def commits(self) -> Iterator[ExportCommit]:
         """The commits to export, oldest first; the last one ends with what is visible.
@@ -110,64 +116,42 @@ class Pending:
             else:
                 yield from self._since(self.exported)
 
-    def whole(self) -> Iterator[ExportCommit]:
-        """One commit that adds everything, for an export that has to be made again. Raises as `commits`."""
-        with stale_reads(self.meta):
-            yield from self._all(self.visible.values())
-
     def _all(self, files: Iterable[BaseFile]) -> Iterator[ExportCommit]:
         newest = self.meta.timeline.last_commit()
-        if newest is not None or self.exported is not None:
-            yield self._commit(newest, self.meta, files, ())
+        if newest is not None:
+            yield self._commit(newest, self.meta, files, (), _latest(self.meta))
 
     def _since(self, exported: ExportedState) -> Iterator[ExportCommit]:
         """The commits in between as far as their files are there, and at the end the whole difference."""
-        commits = self._completed_since(exported)
-        state = _State.of(exported.files)
-        if len(commits) > 1:
+        commits = _completed_since(self.meta, exported)
+        looked_at = self.partitions
+        files = exported.files
+        if looked_at is not None:
+            files = frozenset(path for path in files if path.rpartition("/")[0] in looked_at)
+        state = ExportedFiles.of(files)
+        if len(commits) > 1 and _goes_on(self.meta, exported):
             yield from self._between(commits[:-1], state)
-        added = [file for path, file in self.visible.items() if path not in state.files]
-        removed = sorted(path for path in state.files if path not in self.visible)
-        is_undone = any(
-            instant.is_completed and instant.action.is_undoing and _time(instant) > exported.completion_time
-            for instant in self.meta.timeline
-        )
-        if commits or added or removed or is_undone:
-            last = commits[-1] if commits else None
-            yield self._commit(last, self.meta, added, removed)
+        added = [file for path, file in self.visible.items() if path not in state.paths]
+        removed = [path for path in state.paths if path not in self.visible]
+        if commits or added or removed or _has_undone(self.meta, exported):
+            completion_time = max(_latest(self.meta), exported.completion_time)
+            yield self._commit(commits[-1] if commits else None, self.meta, added, removed, completion_time)
 
-    def _completed_since(self, exported: ExportedState) -> list[Instant]:
-        """In the order of completion. At most the newest one when archiving has passed the exported one: it may have
-        passed others, too.
-        """
-        timeline = self.meta.timeline
-        if self.meta.config.format.orders_by_completion:
-            commits = [one for one in timeline.commits() if _time(one) > exported.completion_time]
-        else:  # no completion times: what completed late is in the last difference
-            commits = [one for one in timeline.commits() if one.requested_time > exported.instant]
-        commits.sort(key=_order)
-        since = timeline.active_since
-        return commits[-1:] if since is None or exported.instant < since else commits
-
-    def _between(self, commits: Sequence[Instant], state: _State) -> Iterator[ExportCommit]:
-        by_group = _by_group(self.listing)
-        missing = {path for path in state.files if path not in by_group.paths}
+    def _between(self, commits: Sequence[Instant], state: ExportedFiles) -> Iterator[ExportCommit]:
+        listed = ListedFiles.of(self.listing)
+        missing = {path for path in state.paths if path not in listed.paths}
         touched: set[FileGroupId] = set()
         for commit in commits:
             body = self.meta.commits.metadata(commit)
-            written = {stat.path for stat in body.stats() if stat.path is not None and _is_base_file(stat.path)}
             touched |= {FileGroupId(stat.partition_path or "", stat.file_id) for stat in body.stats()}
-            for path, file_ids in (body.partition_to_replace_file_ids or {}).items():
-                touched |= {FileGroupId(path, file_id) for file_id in file_ids}
-            if not written <= by_group.paths:
+            touched |= change_of(body).groups_replaced
+            if not listed.has_all(stat.path for stat in body.stats()):
                 continue  # cleaned: the next commit says what it has become
             then = _as_of(self.meta, commit)
-            added, removed = state.moved(touched, Visibility.of(then, None), by_group)
-            missing -= removed
+            missing -= state.move(touched, Visibility.of(then, None), listed)
             touched.clear()
-            state.put_off(added, removed)
-            if not missing and self._tells(added.values()):
-                yield self._commit(commit, then, *state.taken())
+            if not missing and self._tells(state.later_added.values()):
+                yield self._commit(commit, then, *state.taken(), _time(commit))
 
     def _tells(self, files: Iterable[BaseFile]) -> bool:
         """Do the paths of these files give the values of the partition columns? A partition may be gone by now."""
@@ -177,20 +161,23 @@ class Pending:
         return all(_is_told(columns, path, self.partition_columns) for path in {one.partition_path for one in files})
 
     def _commit(
-        self, commit: Instant | None, meta: MetaClient, added: Iterable[BaseFile], removed: Iterable[str]
+        self,
+        commit: Instant | None,
+        meta: MetaClient,
+        added: Iterable[BaseFile],
+        removed: Iterable[str],
+        completion_time: str,
     ) -> ExportCommit:
         """`commit`: None when there is only something undone."""
         newest = commit or self.meta.timeline.last_commit()
-        done = [_time(one) for one in meta.timeline.completed() if one.action.is_commit or one.action.is_undoing]
-        before = self.exported
         schema = read_schema(meta, None, self.view)
         return ExportCommit(
-            newest.requested_time if newest is not None else before.instant if before is not None else "",
+            newest.requested_time if newest is not None else self.exported.instant if self.exported is not None else "",
             tuple(self._data_files(sorted(added, key=lambda file: file.path), schema)),
             tuple(sorted(removed)),
             schema,
             commit.action.value if commit is not None else ROLLED_BACK,
-            max([*done, before.completion_time if before is not None else ""]),
+            completion_time,
             self.partition_columns,
         )
 
@@ -216,15 +203,72 @@ def load_pending(meta: MetaClient, exported: ExportedState | None) -> Pending:
 
 
 def _pending(exported: ExportedState | None, meta: MetaClient) -> Pending:
-    source = metadata_source(meta)
-    listing = source.files() if source is not None else None
-    if listing is None:
-        listing = dict(listed_partitions(meta.storage))
+    partitions = None if exported is None else _changed_partitions(meta, exported)
+    listing = _listing(meta, partitions)
     view = FileSystemView.load(meta, listed=listing)
     visible = {file.path: file for file in view.all_base_files()}
     columns = None if exported is None else exported.partition_columns
     names = _partition_columns(meta, view, columns)
-    return Pending(meta, exported, view, visible, names, _unmerged_logs(view), listing)
+    return Pending(meta, exported, view, visible, names, _unmerged_logs(view), listing, partitions)
+
+
+def _listing(meta: MetaClient, partitions: Collection[str] | None) -> Listing:
+    if partitions is not None and len(partitions) <= _LISTED_ONE_BY_ONE:
+        return dict(listed_partitions(meta.storage, sorted(partitions)))
+    source = metadata_source(meta)
+    listing = source.files() if source is not None else None
+    if listing is None:
+        return dict(listed_partitions(meta.storage, None if partitions is None else sorted(partitions)))
+    return listing if partitions is None else {path: listing[path] for path in partitions if path in listing}
+
+
+def _changed_partitions(meta: MetaClient, exported: ExportedState) -> frozenset[str] | None:
+    """The partitions that the commits since the export wrote to or replaced files in. None: all have to be compared.
+
+    All commits since are known where completion times order them, and nothing was undone or archived. Rows of log files
+    are counted in the whole table, and a schema history says something of each file.
+    """
+    if not (_goes_on(meta, exported) and meta.config.format.orders_by_completion):
+        return None
+    if meta.config.is_merge_on_read or schema_history(meta, None):
+        return None
+    bodies = (meta.commits.metadata(one) for one in _completed_since(meta, exported))
+    return frozenset(path for body in bodies for path in change_of(body).partitions)
+
+
+def _goes_on(meta: MetaClient, exported: ExportedState) -> bool:
+    """Is nothing between the export and now but commits on the active timeline? Otherwise only the whole difference
+    says what changed.
+    """
+    then, since = meta.timeline.find(exported.instant), meta.timeline.active_since
+    is_active = then is not None and then.is_completed and since is not None and exported.instant >= since
+    return is_active and exported.is_ours and not _has_undone(meta, exported)
+
+
+def _completed_since(meta: MetaClient, exported: ExportedState) -> list[Instant]:
+    """Commits in the order of completion. At most the newest one when archiving has passed the exported one: it may
+    have passed others, too.
+    """
+    timeline = meta.timeline
+    if meta.config.format.orders_by_completion:
+        commits = [one for one in timeline.commits() if _time(one) > exported.completion_time]
+    else:  # no completion times: what completed late is in the last difference
+        commits = [one for one in timeline.commits() if one.requested_time > exported.instant]
+    commits.sort(key=_order)
+    since = timeline.active_since
+    return commits[-1:] if since is None or exported.instant < since else commits
+
+
+def _has_undone(meta: MetaClient, exported: ExportedState) -> bool:
+    """Has something been undone since?"""
+    undone = (one for one in meta.timeline.completed() if one.action.is_undoing)
+    return any(_time(one) > exported.completion_time for one in undone)
+
+
+def _latest(meta: MetaClient) -> str:
+    """The newest completion of what changes files."""
+    done = (one for one in meta.timeline.completed() if one.action.is_commit or one.action.is_undoing)
+    return max(map(_time, done), default="")
 
 
 def _unmerged_logs(view: FileSystemView) -> frozenset[str]:
@@ -276,85 +320,6 @@ def _value(text: str | None, kind: pa.DataType) -> object | None:
 # ---- the table as it was
 
 
-@dataclass(frozen=True, slots=True)
-class _ByGroup:
-    """Every file of the listing: its path, and those of each file group."""
-
-    paths: frozenset[str]
-    files: Mapping[FileGroupId, Sequence[FileInfo]]
-
-
-def _by_group(listing: Listing) -> _ByGroup:
-    files: dict[FileGroupId, list[FileInfo]] = defaultdict(list)
-    for partition, infos in listing.items():
-        for info in infos:
-            parts = base_file_parts(info.name)
-            if parts is not None:
-                files[FileGroupId(partition, parts[0])].append(info)
-    return _ByGroup(frozenset(info.path for infos in files.values() for info in infos), files)
-
-
-@dataclass(slots=True)
-class _State:
-    """The files of the export after each commit. `by_group`: the same by file group; `later_*`: what the next commit
-    has to change, too.
-    """
-
-    files: set[str]
-    by_group: dict[FileGroupId, str]
-    later_added: dict[str, BaseFile] = field(default_factory=dict)
-    later_removed: set[str] = field(default_factory=set)
-
-    @classmethod
-    def of(cls, files: Iterable[str]) -> _State:
-        return cls(set(files), {_group_of(path): path for path in files})
-
-    def moved(
-        self, groups: Iterable[FileGroupId], rules: Visibility, listed: _ByGroup
-    ) -> tuple[dict[str, BaseFile], set[str]]:
-        """Bring these groups to what is visible by the rules. Returns: files added, and removed."""
-        by_partition: dict[str, list[FileInfo]] = defaultdict(list)
-        touched = list(groups)
-        for group in touched:
-            by_partition[group.partition_path].extend(listed.files.get(group, ()))
-        bases = {
-            file.group: file
-            for path, infos in by_partition.items()
-            for file in FileSystemView({path: rules.file_groups(path, infos)}).all_base_files()
-        }
-        added, removed = dict[str, BaseFile](), set[str]()
-        for group in touched:
-            before, now = self.by_group.get(group), bases.get(group)
-            if before == (None if now is None else now.path):
-                continue
-            if before is not None:
-                removed.add(before)
-                del self.by_group[group]
-            if now is not None:
-                added[now.path] = now
-                self.by_group[group] = now.path
-        return added, removed
-
-    def put_off(self, added: Mapping[str, BaseFile], removed: Iterable[str]) -> None:
-        """Leave a change to the next commit."""
-        for path in removed:
-            if self.later_added.pop(path, None) is None:
-                self.later_removed.add(path)
-        for path, file in added.items():
-            if path in self.later_removed:
-                self.later_removed.remove(path)
-            else:
-                self.later_added[path] = file
-
-    def taken(self) -> tuple[list[BaseFile], list[str]]:
-        """What was put off; `files` has it from now on."""
-        added, removed = list(self.later_added.values()), list(self.later_removed)
-        self.files.difference_update(removed)
-        self.files.update(self.later_added)
-        self.later_added, self.later_removed = {}, set()
-        return added, removed
-
-
 def _as_of(meta: MetaClient, commit: Instant) -> MetaClient:
     """The table when a commit completed: without those that completed later."""
     kept = (
@@ -369,15 +334,6 @@ def _time(instant: Instant) -> str:
 
 def _order(instant: Instant) -> tuple[str, str]:
     return _time(instant), instant.requested_time
-
-
-def _group_of(path: str) -> FileGroupId:
-    partition, _, name = path.rpartition("/")
-    return FileGroupId(partition, name.partition("_")[0])
-
-
-def _is_base_file(path: str) -> bool:
-    return base_file_parts(path.rpartition("/")[2]) is not None
 
 
 def _looked_at(storage: Storage, schema: pa.Schema, path: str) -> tuple[int, str | None]:

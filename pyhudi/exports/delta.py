@@ -62,20 +62,21 @@ class DeltaTarget:
             if not DeltaTable.is_deltatable(self.location):
                 return None
             self.table = DeltaTable(self.location)
-            names = self._newest_names(self.table)
+            instant, completion_time, is_ours = self._newest_names(self.table)
             columns = tuple(self.table.metadata().partition_columns)
             paths = pa.table(self.table.get_add_actions()).column("path").cast(pa.string()).to_pylist()
-        self.before = ExportedState(names[0], names[1], frozenset(unquote(str(path)) for path in paths), columns)
+        files = frozenset(unquote(str(path)) for path in paths)
+        self.before = ExportedState(instant, completion_time, files, columns, is_ours)
         return self.before
 
-    def _newest_names(self, table: DeltaTable) -> tuple[str, str]:
-        """The instant and the completion time of the newest version that names them: others may have made some since,
-        as OPTIMIZE does.
+    def _newest_names(self, table: DeltaTable) -> tuple[str, str, bool]:
+        """The instant and the completion time of the newest version that names them, and whether it is the newest of
+        all: others may have made some since, as OPTIMIZE does.
         """
         for limit in (1, None):
             for version in table.history(limit):
                 if _INSTANT in version:
-                    return str(version[_INSTANT]), str(version.get(_COMPLETION_TIME, ""))
+                    return str(version[_INSTANT]), str(version.get(_COMPLETION_TIME, "")), limit is not None
         raise TableExists(
             f"{self.location}: its {_LOG} is of a Delta table that was not exported from the Hudi table. Nothing was "
             f"exported; delete {_LOG} if nobody needs it."

@@ -93,7 +93,9 @@ class _Run:
                 self.target.apply(commit)
                 self._count(commit)
         except MustBeMadeAgain as reason:
-            for commit in pending.whole():
+            pending = load_pending(meta, None)
+            check_exportable(pending)
+            for commit in pending.commits():
                 self.target.replace(commit)
                 self._count(commit)
             self.done = replace(self.done, replaced=str(reason))
