@@ -22,6 +22,7 @@ from pyhudi.exports.commits import ExportCommit
 from pyhudi.schema.changes import AddColumn, DropColumn
 from pyhudi.storage.local import LocalStorage
 from tests.exports.delta import assert_equal, by_delta, instants
+from tests.support.pages import run_examples
 
 OFF = {"hoodie.metadata.enable": "false"}
 ON = {**OFF, "hoodie.pyhudi.export.formats": "delta"}
@@ -90,6 +91,14 @@ def test_the_command_exports_and_says_what_it_did(tmp_path: Path, capsys: pytest
 
     assert main(["export", str(tmp_path / "t"), str(tmp_path / "rows.csv")]) == 0  # as before: rows to a file
     assert (tmp_path / "rows.csv").read_text().count("\n") == 4
+
+
+def test_the_examples_of_the_page_run(tmp_path: Path) -> None:
+    path = str(tmp_path / "rides")
+    write_hudi(path, [{"id": "r1", "city": "oslo", "fare": 7.0}], record_key="id", partition_by="city", options=OFF)
+
+    assert run_examples("docs/exports", {"/data/rides": path}, {})
+    assert len(instants(path)) == 2
 
 
 # ---- two at once

@@ -35,6 +35,7 @@ ELSEWHERE = {
     "docs/sql": "tests/spark/test_readme.py",
     "docs/storage": "tests/house/test_pages.py",
     "docs/catalogs": "tests/sync/test_after_commit.py",
+    "docs/exports": "tests/exports/test_after_commit.py",
     "docs/libraries": "tests/house/test_pages.py",
     "docs/repairs": "tests/house/test_pages.py",
     "docs/dbt": "tests/spark/test_dbt.py",

@@ -1,0 +1,137 @@
+"""Other readers of Delta find our own reader's rows in exported tables: DuckDB's `delta_scan`, and Delta on Spark."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import warnings
+from collections.abc import Callable
+from datetime import date, datetime, timezone
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from pyhudi import HudiTable, write_hudi
+from pyhudi.schema.changes import AddColumn, ChangeType
+from tests.exports.delta import by_pyhudi
+from tests.support.golden.folder import shared_folder
+from tests.support.judge.hudi_on_s3 import judges_python
+from tests.support.source import ROOT
+from tests.support.sweeps import SEED
+from tests.support.tables.random_life import EMPHASES, RandomLife
+
+OFF = {"hoodie.metadata.enable": "false"}
+ENCODED = {
+    "hoodie.datasource.write.partitionpath.urlencode": "true",
+    "hoodie.datasource.write.hive_style_partitioning": "true",
+}
+STEPS = 20
+Readers = dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def readers(tmp_path_factory: pytest.TempPathFactory) -> Readers:
+    """`python` and `jars` of the environment with the readers."""
+    start = shared_folder() / "services" / "exports" / "start"
+    if not start.exists():
+        pytest.skip("../shared/services/exports is not there")
+    told = subprocess.run(
+        [str(start), str(tmp_path_factory.mktemp("readers"))], capture_output=True, text=True, timeout=600, check=False
+    )
+    if told.returncode:
+        pytest.skip(f"the readers can't be started: {told.stderr[-300:]}")
+    return dict(line.partition("=")[::2] for line in told.stdout.splitlines() if "=" in line)
+
+
+def by_duckdb(readers: Readers, *paths: Path) -> list[list[str]]:
+    command = [readers["python"], ROOT / "tests" / "support" / "judge" / "delta_readers.py", *paths]
+    ran = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    return [json.loads(line.replace("<UTC>", "zoneinfo.ZoneInfo(key='UTC')")) for line in ran.stdout.splitlines()]
+
+
+def odd_partitions(path: Path) -> None:
+    rows = pa.table({"id": range(5), "p": ["a b", "c%d", "e=f/g", None, "ü"], "n": [1, 2, 3, None, 5]})
+    write_hudi(str(path), rows, record_key="id", partition_by=["p", "n"], options={**OFF, **ENCODED})
+
+
+def days(path: Path) -> None:
+    rows = pa.table({"id": range(3), "day": [date(2026, 11, 28), date(1969, 1, 2), None]})
+    write_hudi(str(path), rows, record_key="id", partition_by="day", options=OFF)
+
+
+def dropped(path: Path) -> None:
+    options = {**OFF, "hoodie.datasource.write.drop.partition.columns": "true"}
+    rows = pa.table({"id": range(2), "p": ["x", "y"]})
+    write_hudi(str(path), rows, record_key="id", partition_by="p", options=options)
+
+
+def formatted_times(path: Path) -> None:
+    options = {
+        **OFF,
+        "hoodie.datasource.write.keygenerator.type": "TIMESTAMP",
+        "hoodie.keygen.timebased.timestamp.type": "EPOCHMILLISECONDS",
+        "hoodie.keygen.timebased.output.dateformat": "yyyy/MM/dd",
+    }
+    rows = pa.table({"id": range(2), "at": [1_700_000_000_000, 1_800_000_000_000]})
+    write_hudi(str(path), rows, record_key="id", partition_by="at", options=options)
+
+
+def changed_columns(path: Path) -> None:
+    moment = datetime(2026, 11, 28, 1, 2, 3, tzinfo=timezone.utc)
+    at = pa.array([moment] * 2, pa.timestamp("us", "UTC"))
+    rows = pa.table({"id": ["a", "b"], "n": pa.array([1, 2], pa.int32()), "at": at})
+    write_hudi(str(path), rows, record_key="id", options=OFF)
+    table = HudiTable.open(path)
+    table.export_metadata("delta")
+    table.alter(AddColumn("note", pa.string()))
+    table.alter(ChangeType("n", pa.int64()))
+    table.insert(
+        [{"id": "c", "n": 2**40, "at": moment, "note": "x"}], options={**OFF, "hoodie.parquet.small.file.limit": "0"}
+    )
+
+
+MADE: dict[str, Callable[[Path], None]] = {
+    one.__name__: one for one in (odd_partitions, days, dropped, formatted_times, changed_columns)
+}
+
+
+def test_duckdb_reads_every_form_of_partitions_and_changed_columns(readers: Readers, tmp_path: Path) -> None:
+    for name, make in MADE.items():
+        make(tmp_path / name)
+        HudiTable.open(tmp_path / name).export_metadata("delta")
+
+    read = by_duckdb(readers, *(tmp_path / name for name in MADE))
+
+    assert dict(zip(MADE, read, strict=True)) == {name: by_pyhudi(HudiTable.open(tmp_path / name)) for name in MADE}
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_duckdb_reads_what_a_random_life_leaves(readers: Readers, number: int, tmp_path: Path) -> None:
+    seed = SEED + number
+    life, choice = RandomLife(seed, EMPHASES[seed % len(EMPHASES)], str(tmp_path / "t")), random.Random(seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        for _ in range(STEPS):
+            life.step()
+            if life.rows_at and choice.random() < 0.3:
+                life.table.export_metadata("delta")
+                assert by_duckdb(readers, tmp_path / "t") == [by_pyhudi(life.table)], life.story
+
+
+def test_delta_on_spark_reads_them_too(readers: Readers, tmp_path: Path) -> None:
+    for name, make in MADE.items():
+        make(tmp_path / name)
+        HudiTable.open(tmp_path / name).export_metadata("delta")
+    script = ROOT / "tests" / "support" / "judge" / "delta_on_spark.py"
+    command = [judges_python(), script, readers["jars"], *(tmp_path / name for name in MADE)]
+    ran = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+
+    read = dict(zip(MADE, map(json.loads, ran.stdout.splitlines()), strict=True))
+    for name in MADE:
+        rows = HudiTable.open(tmp_path / name).to_arrow()
+        rows = rows.drop_columns([one for one in ("at",) if one in rows.column_names])
+        assert read[name] == sorted(repr(sorted(row.items())) for row in rows.to_pylist()), name
