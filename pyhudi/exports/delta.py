@@ -37,6 +37,7 @@ __all__ = ["DeltaTarget", "open_delta"]
 
 _LOG = "_delta_log"
 _INSTANT, _COMPLETION_TIME = "hudi.instant", "hudi.completion.time"
+_FIRST_VERSION, _CHECKPOINT = f"{0:020}.json", ".checkpoint"
 _NEVER_MS = 253_402_300_799_000  # the end of the year 9999
 _CONFIGURATION = {"delta.deletedFileRetentionDuration": "interval 36500 days"}
 
@@ -55,19 +56,35 @@ class DeltaTarget:
 
     def exported(self) -> ExportedState | None:
         """See `ExportTarget`. Raises TableExists for a Delta table that no export of ours made."""
-        from deltalake import DeltaTable
-
         self.table = self.before = None
         with self._calling():
-            if not DeltaTable.is_deltatable(self.location):
+            self.table = self._opened()
+            if self.table is None:
                 return None
-            self.table = DeltaTable(self.location)
             instant, completion_time, is_ours = self._newest_names(self.table)
             columns = tuple(self.table.metadata().partition_columns)
             paths = pa.table(self.table.get_add_actions()).column("path").cast(pa.string()).to_pylist()
         files = frozenset(unquote(str(path)) for path in paths)
         self.before = ExportedState(instant, completion_time, files, columns, is_ours)
         return self.before
+
+    def _opened(self) -> DeltaTable | None:
+        """The Delta table; None for no table, and for what a death or another export left of a log that was being
+        deleted, which is deleted then: without its first version and a checkpoint no reader can open it.
+        """
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError
+
+        if not DeltaTable.is_deltatable(self.location):
+            return None
+        try:
+            return DeltaTable(self.location)
+        except DeltaError:
+            names = [entry.name for entry in self.meta.storage.list(_LOG)]
+            if any(name == _FIRST_VERSION or _CHECKPOINT in name for name in names):
+                raise
+            self._delete_log()
+            return None
 
     def _newest_names(self, table: DeltaTable) -> tuple[str, str, bool]:
         """The instant and the completion time of the newest version that names them, and whether it is the newest of
@@ -109,10 +126,15 @@ class DeltaTarget:
     def replace(self, commit: ExportCommit) -> None:
         """See `ExportTarget`. A death in between leaves an earlier version, or no Delta table."""
         columns = delta_columns(commit.schema, self.location)
-        for path in sorted((entry.path for entry in self.meta.storage.walk(_LOG)), reverse=True):
-            self.meta.storage.delete(path)
+        self._delete_log()
         self.table = self.before = None
         self._create(commit, columns)
+
+    def _delete_log(self) -> None:
+        """Newest version first, so that what a reader finds meanwhile is an earlier version, or no table."""
+        while paths := sorted((entry.path for entry in self.meta.storage.walk(_LOG)), reverse=True):
+            for path in paths:
+                self.meta.storage.delete(path)
 
     def _create(self, commit: ExportCommit, columns: pa.Schema) -> None:
         from deltalake import DeltaTable, Schema

@@ -257,6 +257,33 @@ def by_name(table: DeltaTable) -> pa.Table:
     return table.to_pyarrow_table()
 
 
+def test_what_is_left_of_a_log_that_was_being_deleted_is_no_table(tmp_path: Path) -> None:
+    table = written(tmp_path)
+    for v in (2, 3):
+        table.export_metadata("delta")
+        table.upsert([row(1, v=v)], options=OFF)
+    table.export_metadata("delta")
+    (tmp_path / "_delta_log" / f"{0:020}.json").unlink()
+
+    assert table.export_metadata("delta").commits == 1
+    assert DeltaTable(tmp_path).version() == 0
+    assert_equal(table)
+
+
+def test_a_log_with_checkpoints_and_without_its_first_versions_goes_on(tmp_path: Path) -> None:
+    table = written(tmp_path)
+    table.export_metadata("delta")
+    table.upsert([row(1, v=2)], options=OFF)
+    table.export_metadata("delta")
+    DeltaTable(tmp_path).create_checkpoint()
+    (tmp_path / "_delta_log" / f"{0:020}.json").unlink()
+    table.upsert([row(1, v=3)], options=OFF)
+
+    assert table.export_metadata("delta").commits == 1
+    assert DeltaTable(tmp_path).version() == 2
+    assert_equal(table)
+
+
 # ---- what is refused
 
 
