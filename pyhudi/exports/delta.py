@@ -51,8 +51,15 @@ class DeltaTarget:
     before: ExportedState | None = None
 
     @property
+    def maps_names(self) -> bool:
+        return False
+
+    @property
     def location(self) -> str:
         return self.meta.storage.root
+
+    def close(self) -> None:
+        """There are no connections."""
 
     def exported(self) -> ExportedState | None:
         """See `ExportTarget`. Raises TableExists for a Delta table that no export of ours made."""

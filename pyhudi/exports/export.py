@@ -10,6 +10,7 @@ Several exports may run at once: a version is only made on top of the one that w
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass, replace
 
 from pyhudi.errors import ConfigError, StaleRead, WriteConflict
@@ -40,17 +41,17 @@ def export_now(name: str, meta: MetaClient, options: ExportOptions) -> ExportRes
         raise ConfigError(f"A table is exported as {' or '.join(FORMATS.entries)}; found {name!r:.100}.")
     check_export_library(kind, f"export_metadata({kind!r})")
     began_s = meta.clock.monotonic_s()
-    target = FORMATS.load(kind)(meta, options)
-    run = _Run(target, ExportResult(meta.storage.root, kind, target.location))
-    for _ in range(_TRIES):
-        try:
-            run.catch_up(meta)
-        except (Outrun, StaleRead):
-            meta = meta.reload()
-        else:
-            done = replace(run.done, seconds=round(meta.clock.monotonic_s() - began_s, 3))
-            _warn_of_logs(done)
-            return done
+    with closing(FORMATS.load(kind)(meta, options)) as target:
+        run = _Run(target, ExportResult(meta.storage.root, kind, target.location))
+        for _ in range(_TRIES):
+            try:
+                run.catch_up(meta)
+            except (Outrun, StaleRead):
+                meta = meta.reload()
+            else:
+                done = replace(run.done, seconds=round(meta.clock.monotonic_s() - began_s, 3))
+                _warn_of_logs(done)
+                return done
     raise WriteConflict(
         f"{meta.storage.root}: each of {_TRIES} tries of the {kind} export was overtaken by other exports or cleans. "
         "What was exported is right; export again."
@@ -80,7 +81,7 @@ class _Run:
         """Bring the target to what is visible. Raises Outrun and StaleRead after a part of it."""
         exported = self.target.exported()
         pending = load_pending(meta, exported)
-        check_exportable(pending)
+        check_exportable(pending, by_name=not self.target.maps_names)
         self.done = replace(
             self.done,
             instant_time=None if exported is None else exported.instant,
@@ -94,7 +95,7 @@ class _Run:
                 self._count(commit)
         except MustBeMadeAgain as reason:
             pending = load_pending(meta, None)
-            check_exportable(pending)
+            check_exportable(pending, by_name=not self.target.maps_names)
             for commit in pending.commits():
                 self.target.replace(commit)
                 self._count(commit)

@@ -1,6 +1,6 @@
 """What no export can say: a reader of another format would find other rows than ours, so it is refused.
 
-Readers of other formats find columns by name, in the files as they are.
+Readers of Delta find columns by name, in the files as they are; Iceberg's by a mapping of names.
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ __all__ = ["check_exportable"]
 _SUFFIX = ".parquet"
 
 
-def check_exportable(pending: Pending) -> None:
-    """Raise UnsupportedTable for a table whose files other readers would read wrongly."""
+def check_exportable(pending: Pending, *, by_name: bool = True) -> None:
+    """Raise UnsupportedTable for a table whose files other readers would read wrongly.
+
+    Args: by_name: they find columns by the present names only.
+    """
     root = pending.meta.storage.root
     other = next((path for path in pending.visible if not path.endswith(_SUFFIX)), None)
     if other is not None:
@@ -30,7 +33,7 @@ def check_exportable(pending: Pending) -> None:
             f"{root}: {skeleton} was made by a bootstrap and may have its data columns in a file elsewhere, which an "
             "export can't say. Rewrite it first: cluster() does. Nothing was exported."
         )
-    history = schema_history(pending.meta, None)
+    history = schema_history(pending.meta, None) if by_name else ()
     if not history:
         return
     now = _paths(history[0])

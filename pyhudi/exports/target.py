@@ -26,8 +26,17 @@ class ExportTarget(Protocol):
     """The metadata of one format over one table."""
 
     @property
+    def maps_names(self) -> bool:
+        """Does the format know the names that columns have in older files?"""
+        ...
+
+    @property
     def location(self) -> str:
         """Where readers of the format find the table."""
+        ...
+
+    def close(self) -> None:
+        """End connections."""
         ...
 
     def exported(self) -> ExportedState | None:
@@ -48,5 +57,6 @@ class ExportTarget(Protocol):
 
 
 FORMATS: Registry[Callable[[MetaClient, ExportOptions], ExportTarget]] = Registry(
-    kind="format of exports", entries={"delta": "pyhudi.exports.delta:open_delta"}
+    kind="format of exports",
+    entries={"delta": "pyhudi.exports.delta:open_delta", "iceberg": "pyhudi.exports.iceberg:open_iceberg"},
 )

@@ -121,6 +121,7 @@ def test_the_type_of_every_field_is_what_its_option_is_read_as(kind: type) -> No
     sync = "hoodie.datasource.hive_sync"
     form_of |= {f"{sync}.{name}": "name=value" for name in ("table_properties", "serde_properties")}
     form_of[f"{sync}.partition_extractor_class"] = "MultiPartKeysValueExtractor"
+    form_of["hoodie.pyhudi.export.iceberg.table"] = "lake.rides"
     classes = [kind]
     for each in classes:
         hints = get_type_hints(each)

@@ -17,6 +17,7 @@ from pyhudi.model.options.concurrency import LOCK_PROVIDER, ConcurrencyOptions, 
 from pyhudi.model.options.declare import is_own_class, key_of, own_rows, topic
 from pyhudi.model.options.exporting import ExportOptions
 from pyhudi.model.options.files import DamageOptions, FileOptions
+from pyhudi.model.options.iceberg import ICEBERG_CATALOG_PREFIX
 from pyhudi.model.options.index import INDEX_TYPE, BucketOptions, IndexOptions
 from pyhudi.model.options.merging import MemoryOptions, MergerOptions, MergingOptions
 from pyhudi.model.options.metadata import MetadataOptions
@@ -107,8 +108,8 @@ _BY_KEY = Catalogue(_HONOURED)
 
 _PYTHON_NAMES = {**KEYWORDS, **{name: key_of(QueryOptions, name) for name in ("as_of", "query_type")}}
 
-# An unknown key with one of these prefixes belongs to the user (a user's class reads it) and is passed on.
-_USER_PREFIXES = ("hoodie.keygen.user.",)
+# An unknown key with one of these prefixes belongs to the user (a user's class reads it, or pyiceberg) and is passed on.
+_USER_PREFIXES = ("hoodie.keygen.user.", ICEBERG_CATALOG_PREFIX)
 
 # Options that may name a user's class which declares its own options.
 _OWN_CLASSES = tuple(_BY_KEY[key] for key in (LOCK_PROVIDER, INDEX_TYPE))

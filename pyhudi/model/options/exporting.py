@@ -6,12 +6,16 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 from pyhudi.errors import ConfigError, MissingLibrary
-from pyhudi.model.options.declare import Values, key_of, option, parse
+from pyhudi.model.options.declare import Values, key_of, option, parse, part
+from pyhudi.model.options.iceberg import IcebergOptions, iceberg_options
 from pyhudi.model.options.spec import Kind
 
 __all__ = ["ExportOptions", "check_export_library", "export_options", "key_of_export"]
 
-_LIBRARIES = {"delta": "deltalake"}  # format → its library; the extra of pyhudi is called as the format
+_LIBRARIES = {
+    "delta": "deltalake",
+    "iceberg": "pyiceberg",
+}  # format → its library; the extra of pyhudi is called as the format
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +25,8 @@ class ExportOptions:
     formats: tuple[str, ...] = option(
         "hoodie.pyhudi.export.formats",
         (),
-        "After each commit, make the metadata of these formats over the table's own files: `delta` (docs/exports.md).",
+        "After each commit, make the metadata of these formats over the table's own files: `delta`, `iceberg` "
+        "(docs/exports.md).",
         Kind.NAMES,
     )
     retain_hours: int = option(
@@ -31,6 +36,7 @@ class ExportOptions:
         "first commit that it lacks.",
         minimum=0,
     )
+    iceberg: IcebergOptions = part(IcebergOptions, iceberg_options)
 
 
 def key_of_export(name: str) -> str:
