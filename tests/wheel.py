@@ -40,6 +40,10 @@ _LOADS = {
     "azure": "import obstore.store; from pyhudi.storage import open_storage; open_storage('abfs://c@a.dfs.core.windows.net/')",
     "dynamodb": "import boto3; from pyhudi.locks import dynamodb",
     "zookeeper": "from pyhudi.locks import zookeeper; zookeeper._kazoo()",
+    "glue": (
+        "from pyhudi.model.options.syncing import SyncOptions; from pyhudi.model.options.glue_sync import GlueOptions;"
+        "from pyhudi.sync.glue import open_glue; open_glue(SyncOptions(glue=GlueOptions(region='us-east-1')))"
+    ),
     "hive": "from pyhudi.storage.hive_metastore import HiveModules; HiveModules('It needs')",
     "metrics": "from pyhudi.listeners.reporters import prometheus; import prometheus_client",
     "delta": (

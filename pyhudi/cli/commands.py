@@ -231,6 +231,12 @@ COMMANDS = (
         "--option hoodie.datasource.hive_sync.metastore.uris=thrift://host.",
     ),
     Command(
+        "sync glue", "Register a table in AWS Glue's Data Catalog, or bring it up to date there.", "sync",
+        own=f"{_T}:sync_glue",
+        details="The names and the region are options, such as "
+        "--option hoodie.datasource.meta.sync.glue.database_name=lake.",
+    ),
+    Command(
         "export delta", "Let engines of Delta read a table: its metadata over the table's own files.",
         "export_metadata", own=f"{_T}:export_delta",
         details="Each commit since the last time is a version of its own. A table in the folder `delta` is "

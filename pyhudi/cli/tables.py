@@ -105,6 +105,11 @@ def sync_hive(common: Common, table: str) -> Reply:
     return Reply(common.open(table).sync("hive", options=common.options))
 
 
+def sync_glue(common: Common, table: str) -> Reply:
+    """The same for AWS Glue."""
+    return Reply(common.open(table).sync("glue", options=common.options))
+
+
 def export_delta(common: Common, table: str) -> Reply:
     """`HudiTable.export_metadata` with the format that the command names."""
     return Reply(common.open(table).export_metadata("delta", options=common.options))

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
-from pyhudi.model.options.syncing import SyncOptions, check_sync_library, key_of_sync
+from pyhudi.model.options.syncing import SyncOptions, check_sync_library
 from pyhudi.registry import Registry
 from pyhudi.storage.base import Storage
 from pyhudi.sync.catalog import Catalog
@@ -19,9 +19,10 @@ from pyhudi.warnings import warn_caller
 
 __all__ = ["CATALOGS", "sync_after_commit", "sync_now"]
 
-CATALOGS: Registry[Callable[[str, str], Catalog]] = Registry(
-    kind="catalog", entries={"hive": "pyhudi.sync.hive:HiveCatalog"}
+CATALOGS: Registry[Callable[[SyncOptions], Catalog]] = Registry(
+    kind="catalog", entries={"hive": "pyhudi.sync.hive:open_metastore", "glue": "pyhudi.sync.glue:open_glue"}
 )
+_TITLES = {"hive": "the Hive metastore", "glue": "AWS Glue"}
 
 
 def sync_now(catalog: str, meta: MetaClient, options: SyncOptions) -> SyncResult:
@@ -31,17 +32,22 @@ def sync_now(catalog: str, meta: MetaClient, options: SyncOptions) -> SyncResult
         near = get_close_matches(str(name), CATALOGS.entries, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ConfigError(f"Tables are registered in {', '.join(CATALOGS.entries)}; found {catalog!r:.100}.{hint}")
-    check_sync_library(f"sync({name!r})")
-    with closing(CATALOGS.load(name)(options.uris, key_of_sync("uris"))) as opened:
-        return sync_to(opened, meta, options)
+    check_sync_library(f"sync({name!r})", name)
+    own = options.of(name)
+    with closing(CATALOGS.load(name)(own)) as opened:
+        return sync_to(opened, meta, own)
 
 
 def sync_after_commit(storage: Storage, options: WriteOptions) -> None:
-    """Register what a call has committed. An error is a warning: the commit is complete; the next sync catches up."""
-    try:
-        sync_now("hive", MetaClient.load(storage), options.sync)
-    except Exception as error:  # of any class: our fault must not make a complete commit look failed
-        warn_caller(
-            f"{storage.root}: the commit is complete, but it is not registered at the Hive metastore yet; the next "
-            f"sync catches up. {type(error).__name__}: {error}"
-        )
+    """Register what a call has committed, in each catalog that the options name.
+
+    An error is a warning, and keeps no other catalog from its sync: the commit is complete; the next sync catches up.
+    """
+    for catalog in options.sync.catalogs:
+        try:
+            sync_now(catalog, MetaClient.load(storage), options.sync)
+        except Exception as error:  # of any class: our fault must not make a complete commit look failed
+            warn_caller(
+                f"{storage.root}: the commit is complete, but it is not registered at {_TITLES[catalog]} yet; the next "
+                f"sync catches up. {type(error).__name__}: {error}"
+            )

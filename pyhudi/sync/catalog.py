@@ -107,6 +107,10 @@ class Catalog(Protocol):
         """Forget a table and its partitions; its files stay."""
         ...
 
+    def index_partitions(self, database: str, name: str, there: CatalogTable) -> None:
+        """Of a table that was there before: bring the indexes of its partitions up to date, if the catalog has any."""
+        ...
+
     def partition_names(self, database: str, name: str) -> Collection[PartitionValues]:
         """The values of all partitions."""
         ...

@@ -12,6 +12,7 @@ Source: what Hudi's HiveSyncTool registers, property by property.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -25,11 +26,12 @@ from pyhudi.sync.catalog import CatalogColumn, CatalogTable, FileFormat
 from pyhudi.sync.columns import hive_columns, hive_type, spark_schema_text
 from pyhudi.sync.partitions import extractor_for
 
-__all__ = ["COMPLETED", "SPARK_PART", "SYNCED", "Definitions", "definitions_of", "same_place"]
+__all__ = ["COMPLETED", "INDEXED", "SPARK_PART", "SYNCED", "Definitions", "definitions_of", "same_place"]
 
 SYNCED = "last_commit_time_sync"
 COMPLETED = "last_commit_completion_time_sync"
 SPARK_PART = "spark.sql.sources.schema.part."
+INDEXED = "partition_filtering.enabled"  # at Glue: readers ask the indexes of partitions
 _READ_OPTIMIZED = "hoodie.query.as.ro.table"
 _WRITER = {"hudi_writer_version": "1.2.0"}  # the Hudi whose registrations these are
 _PARQUET_OUTPUT = "org.apache.hadoop.hive.ql.io.parquet.MapredParquetOutputFormat"
@@ -89,6 +91,7 @@ def definitions_of(meta: MetaClient, options: SyncOptions) -> Definitions:
     keys = _partition_keys(schema, fields, extractor, meta, options)
     columns = hive_columns(schema, timestamps=options.supports_timestamp, comments=options.has_comments)
     names = {key.name for key in keys}
+    _check_indexes(names, options)
     others = tuple(column for column in columns if column.name not in names)
     if not others:
         raise UnsupportedTable(
@@ -167,6 +170,17 @@ def _partition_keys(
     return keys
 
 
+def _check_indexes(keys: AbstractSet[str], options: SyncOptions) -> None:
+    """Raise ConfigError for an index of partitions by a column that is no partition column."""
+    indexes = options.glue.indexes if options.catalog == "glue" and options.glue.has_indexes else ()
+    wrong = next((name for index in indexes for name in index if name not in keys), None)
+    if wrong is not None:
+        raise ConfigError(
+            f"{options.key_of('indexes')} names {wrong!r:.100}, which is none of the partition columns "
+            f"({', '.join(sorted(keys))}). Nothing was registered."
+        )
+
+
 def _key_type(schema: pa.Schema, field: str, extractor: str, meta: MetaClient, options: SyncOptions) -> str:
     place = schema.get_field_index(field)
     if place < 0 or field in _formatted(meta):
@@ -186,6 +200,8 @@ def _formatted(meta: MetaClient) -> tuple[str, ...]:
 
 def _properties(schema: pa.Schema, fields: tuple[str, ...], options: SyncOptions) -> dict[str, str]:
     properties = {**options.table_properties, **_WRITER}
+    if fields and options.catalog == "glue" and options.glue.has_indexes:
+        properties[INDEXED] = "true"
     if not options.is_datasource:
         return properties
     text, size = spark_schema_text(schema, fields), options.schema_characters

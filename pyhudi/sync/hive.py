@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from pyhudi.errors import StorageError
+from pyhudi.model.options.syncing import SyncOptions
 from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.storage.hive_metastore import HiveModules, connection
 from pyhudi.sync.catalog import (
@@ -25,7 +26,7 @@ from pyhudi.sync.catalog import (
 )
 from pyhudi.sync.partitions import values_of_name
 
-__all__ = ["HiveCatalog"]
+__all__ = ["HiveCatalog", "open_metastore"]
 
 _Thrift: TypeAlias = Any  # an instance of a class that Thrift makes
 _DESCRIPTION = "automatically created by hoodie"
@@ -37,6 +38,11 @@ _ALL = -1
 _TO_ESCAPE = frozenset("\"#%'*/:=?\\\x7f{[]^" + "".join(map(chr, range(1, 32))))
 
 Answer = TypeVar("Answer")
+
+
+def open_metastore(options: SyncOptions) -> HiveCatalog:
+    """The metastore that the options name. Raises what `HiveCatalog` raises."""
+    return HiveCatalog(options.uris, options.key_of("uris"))
 
 
 class HiveCatalog:
@@ -128,6 +134,9 @@ class HiveCatalog:
         request = self._hive.types.GetTableRequest(dbName=database, tblName=name)
         answer = self._found(partial(self._client.get_table_req, request))
         return None if answer is None else answer.table
+
+    def index_partitions(self, database: str, name: str, there: CatalogTable) -> None:
+        """A metastore has no such indexes."""
 
     # ---- partitions
 

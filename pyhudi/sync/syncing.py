@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from pyhudi.errors import ConfigError, HudiError, SchemaMismatch, StorageError, TableExists
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import Instant
-from pyhudi.model.options.syncing import SyncOptions, key_of_sync
+from pyhudi.model.options.syncing import SyncOptions
 from pyhudi.sync.catalog import Alteration, Catalog, CatalogTable, Located, PartitionValues
 from pyhudi.sync.changes import Changes, Synced, changes_since
 from pyhudi.sync.definitions import COMPLETED, SPARK_PART, SYNCED, Definitions, definitions_of, same_place
@@ -87,7 +87,7 @@ def _sync(catalog: Catalog, meta: MetaClient, options: SyncOptions) -> SyncResul
     has_database = catalog.has_database(work.database)
     if not has_database and not options.auto_create_database:
         raise ConfigError(
-            f"{catalog.name} has no database {work.database!r}, and {key_of_sync('auto_create_database')} is false. "
+            f"{catalog.name} has no database {work.database!r}, and {options.key_of('auto_create_database')} is false. "
             "Make it, or leave the option out. Nothing was registered."
         )
     known: dict[Synced | None, tuple[Changes, Located, frozenset[PartitionValues]]] = {}
@@ -153,11 +153,12 @@ def _plan(
 
 def _fits(there: CatalogTable, table: CatalogTable, name: str, work: _Work) -> bool:
     """Can the registered table become this one? False: it is to be made anew, as an option allows."""
-    if there.is_view or not same_place(there.location, table.location):
-        what = "is a view" if there.is_view else f"is at {there.location}"
+    other = _other_format(there)
+    if other or not same_place(there.location, table.location):
+        what = f"is {other}" if other else f"is at {there.location}"
         raise TableExists(
             f"{work.catalog.name}: {name} {what}, and the table to register is at {table.location}. Nothing was "
-            f"changed; drop that one, or name another by {key_of_sync('table')}."
+            f"changed; drop that one, or name another by {work.options.key_of('table')}."
         )
     before, after = ([key.name for key in one.partition_keys] for one in (there, table))
     if before == after:
@@ -167,8 +168,16 @@ def _fits(there: CatalogTable, table: CatalogTable, name: str, work: _Work) -> b
     raise SchemaMismatch(
         f"{work.catalog.name}: {name} has the partition columns ({', '.join(before)}), and the table to register has "
         f"({', '.join(after)}), which can't be changed there. Nothing was changed; drop that one, or say "
-        f"{key_of_sync('recreates')}=true."
+        f"{work.options.key_of('recreates')}=true."
     )
+
+
+def _other_format(there: CatalogTable) -> str | None:
+    """What a registered table is, if it is none of Hudi's: an exported one of the same name may be in the folder."""
+    if there.is_view:
+        return "a view"
+    kind = there.properties.get("table_type") or there.properties.get("spark.sql.sources.provider", "hudi")
+    return None if kind.lower() == "hudi" else f"a table of {kind.lower()}"
 
 
 def _synced(there: CatalogTable) -> Synced | None:
@@ -243,6 +252,7 @@ def _brought_up_to_date(plan: _Plan, there: CatalogTable, work: _Work) -> Synced
         last = replace(change, properties={**change.properties, **times})
         if not last.is_empty:
             catalog.alter_table(database, name, last)
+    catalog.index_partitions(database, name, there)
     before, after = ({one.name: one for one in columns} for columns in (there.columns, change.columns or there.columns))
     return SyncedTable(
         f"{database}.{name}",

@@ -142,10 +142,10 @@ def calling(what: str, storage: Storage, options: WriteOptions) -> Iterator[Logg
 
 
 def register(storage: Storage, options: WriteOptions) -> None:
-    """After a call: register the table in a catalog, and export it, if the options ask for it. Never raises."""
+    """After a call: register the table in the catalogs that the options name, and export it if they ask for it. Never raises."""
     if isinstance(storage, StagedTable):
         return
-    if options.sync.is_on:
+    if options.sync.catalogs:
         from pyhudi.sync.calls import sync_after_commit
 
         sync_after_commit(storage, options)

@@ -122,6 +122,8 @@ def test_the_type_of_every_field_is_what_its_option_is_read_as(kind: type) -> No
     form_of |= {f"{sync}.{name}": "name=value" for name in ("table_properties", "serde_properties")}
     form_of[f"{sync}.partition_extractor_class"] = "MultiPartKeysValueExtractor"
     form_of["hoodie.pyhudi.export.iceberg.table"] = "lake.rides"
+    glue = "hoodie.datasource.meta.sync.glue"
+    form_of |= {f"{glue}.resource_tags": "name:value", f"{glue}.all_partitions_read_parallelism": "10"}
     classes = [kind]
     for each in classes:
         hints = get_type_hints(each)

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from pyhudi.errors import StorageError
+from pyhudi.model.options.syncing import SyncOptions
 from pyhudi.registry import Registry
 from pyhudi.sync import calls
 from pyhudi.sync.catalog import Alteration, Catalog, CatalogColumn, CatalogTable, FileFormat, Located, PartitionValues
@@ -106,6 +107,9 @@ class MemoryCatalog:
         if change.cascades:
             there.columns_of = dict.fromkeys(there.columns_of, there.table.columns)
 
+    def index_partitions(self, database: str, name: str, there: CatalogTable) -> None:
+        pass
+
     def drop_table(self, database: str, name: str) -> None:
         self._called("drop_table")
         self.databases[database].pop(name, None)
@@ -154,15 +158,16 @@ def catalogs_in_memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[MemoryCatalo
     """Every sync goes to this catalog, at whatever address."""
     catalog = MemoryCatalog()
     _opened["now"] = catalog
-    here: Registry[Callable[[str, str], Catalog]] = Registry("catalog", {"hive": f"{__name__}:opened_in_memory"})
+    opener = f"{__name__}:opened_in_memory"
+    here: Registry[Callable[[SyncOptions], Catalog]] = Registry("catalog", {"hive": opener, "glue": opener})
     monkeypatch.setattr(calls, "CATALOGS", here)
     yield catalog
 
 
-def opened_in_memory(uris: str, setting: str) -> MemoryCatalog:
+def opened_in_memory(options: SyncOptions) -> MemoryCatalog:
     """The catalog of `catalogs_in_memory`; none answers at the address `thrift://nobody`."""
-    if uris == "thrift://nobody":
-        raise StorageError(f"No Hive metastore answers: {uris}. See {setting}.")
+    if options.uris == "thrift://nobody" and options.catalog == "hive":
+        raise StorageError(f"No Hive metastore answers: {options.uris}. See {options.key_of('uris')}.")
     return _opened["now"]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,19 @@ import pytest
 from pyhudi import HudiTable, write_hudi
 from pyhudi.cli.main import main
 from pyhudi.errors import ConfigError, MissingLibrary, StorageError
-from pyhudi.model.options import syncing
+from pyhudi.model.options import WriteOptions, syncing
+from pyhudi.sync import calls
 from pyhudi.sync.catalog import CatalogTable
 from tests.support.catalogs import MemoryCatalog
+from tests.support.glue import WatchedGlue, refusal
 from tests.support.pages import run_examples
 
 ROWS = [{"id": i, "city": "ab"[i % 2], "ts": 1} for i in range(4)]
 SYNC = "hoodie.datasource.hive_sync."
 ON = {f"{SYNC}enable": "true"}
+_TOOL, _META = "hoodie.meta.sync.client.tool.class", "hoodie.datasource.meta.sync.enable"
+GLUE = {_TOOL: "org.apache.hudi.aws.sync.AwsGlueCatalogSyncTool"}
+_GLUES = {"glue": "pyhudi.sync.glue:open_glue"}
 NEXT = [{"id": 9, "city": "c", "ts": 2}]
 
 
@@ -122,7 +128,11 @@ def test_a_metastore_that_does_not_answer_is_warned_of(catalog: MemoryCatalog) -
         ({f"{SYNC}mode": "hiveql"}, "hiveql"),
         ({f"{SYNC}use_jdbc": "true"}, "use_jdbc"),
         ({f"{SYNC}partition_extractor_class": "com.example.Mine"}, "other Java classes"),
-        ({"hoodie.meta.sync.client.tool.class": "org.apache.hudi.aws.sync.AwsGlueCatalogSyncTool"}, "AwsGlue"),
+        ({"hoodie.meta.sync.client.tool.class": "org.apache.hudi.sync.datahub.DataHubSyncTool"}, "by DataHubSyncTool"),
+        ({"hoodie.datasource.meta.sync.glue.all_partitions_read_parallelism": "11"}, "expected 1 to 10, found 11"),
+        ({"hoodie.datasource.meta.sync.glue.partition_index_fields": "a,b,c,d"}, "up to 3 indexes"),
+        ({"hoodie.datasource.meta.sync.glue.partition_index_fields": "a;,b"}, "up to 3 indexes"),
+        ({"hoodie.datasource.meta.sync.glue.resource_tags": "team"}, "expected key:value"),
         ({f"{SYNC}table_properties": "no pair"}, "lines of key=value"),
         ({"hoodie.meta.sync.no_partition_metadata": "true"}, "no_partition_metadata"),
     ],
@@ -133,17 +143,66 @@ def test_what_can_not_be_done_is_refused_before_anything_is_written(options: dic
     assert not HudiTable.exists("memory://refused")
 
 
-def test_a_missing_client_is_named_before_anything_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("extra", ["hive", "glue"])
+def test_a_missing_client_is_named_before_anything_is_written(extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(syncing, "find_spec", lambda name: None)
 
-    with pytest.raises(MissingLibrary, match=r"pyhudi\[hive\]"):
-        written("memory://no-client", **ON)
-    assert not HudiTable.exists("memory://no-client")
+    path = f"memory://no-client-{extra}"
+    with pytest.raises(MissingLibrary, match=rf"pyhudi\[{extra}\]"):
+        written(path, **(ON if extra == "hive" else GLUE))
+    assert not HudiTable.exists(path)
+    with pytest.raises(MissingLibrary, match=rf"sync\('{extra}'\) needs .*pyhudi\[{extra}\]"):
+        written(path).sync(extra)
 
 
 def test_other_catalogs_are_refused_by_name(catalog: MemoryCatalog) -> None:
-    with pytest.raises(ConfigError, match=r"registered in hive; found 'glu'"):
+    with pytest.raises(ConfigError, match=r"registered in hive, glue; found 'glu'. Did you mean 'glue'\?"):
         written("memory://elsewhere").sync("glu")
+
+
+# ---- several catalogs
+
+
+@pytest.mark.parametrize(
+    ("options", "catalogs"),
+    [
+        (GLUE, ("glue",)),
+        ({_TOOL: "AwsGlueCatalogSyncTool, org.apache.hudi.hive.HiveSyncTool"}, ("glue", "hive")),
+        ({**GLUE, **ON}, ("glue", "hive")),
+        ({**GLUE, _META: "true"}, ("glue",)),
+        ({**GLUE, _META: "true", f"{SYNC}enable": "false"}, ("glue",)),
+        ({_META: "true"}, ("hive",)),
+        ({**GLUE, _META: "false"}, ()),
+        ({**GLUE, f"{SYNC}enable": "false"}, ()),
+        ({_TOOL: "other.Tool", f"{SYNC}enable": "false"}, ()),
+    ],
+)
+def test_options_name_the_catalogs_of_each_commit(options: dict[str, str], catalogs: tuple[str, ...]) -> None:
+    assert WriteOptions.parse(options).sync.catalogs == catalogs
+
+
+def test_a_commit_is_registered_in_each_catalog_and_one_that_fails_keeps_no_other_from_it(
+    catalog: MemoryCatalog, glue: WatchedGlue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calls, "CATALOGS", replace(calls.CATALOGS, entries={**calls.CATALOGS.entries, **_GLUES}))
+    both = {**GLUE, **ON}
+    table = written("memory://both", **both)
+    assert partitions(catalog) == partitions_at(glue) == {"a", "b"}
+
+    glue.failures["batch_create_partition"] = [refusal("AccessDeniedException", "not authorized")]
+    with pytest.warns(UserWarning, match=r"commit is complete, but it is not registered at AWS Glue .*not authorized"):
+        assert table.upsert(NEXT, options=both).instant_time
+    assert (partitions(catalog), partitions_at(glue)) == ({"a", "b", "c"}, {"a", "b"})
+
+    table.upsert([{"id": 0, "city": "a", "ts": 5}], options=both)
+    assert partitions_at(glue) == {"a", "b", "c"}
+    assert table.count() == 5
+
+
+def partitions_at(glue: WatchedGlue) -> set[str]:
+    return {
+        one["Values"][0] for one in glue.client.get_partitions(DatabaseName="default", TableName="rides")["Partitions"]
+    }
 
 
 def test_the_result_says_what_was_done(catalog: MemoryCatalog) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -164,6 +165,26 @@ def test_touched_partitions_keep_their_locations(catalog: MemoryCatalog) -> None
     assert one.partitions_moved == 1
     assert ("move_partitions", 1) in catalog.calls
     assert registered(catalog).locations == before
+
+
+def test_memory_follows_the_number_of_partitions(catalog: MemoryCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    count = 5_000
+    table = written("memory://many")
+    paths = frozenset(f"2026-01-01-{number:05}" for number in range(count))
+    monkeypatch.setattr("pyhudi.sync.changes._present", lambda meta, among: paths)
+    meta, everything = table.state(), {"hoodie.meta.sync.incremental": "false"}
+    forgetful = {"partition_names": lambda *_: [(path,) for path in paths], "add_partitions": lambda *_: None}
+    for name, call in forgetful.items():
+        monkeypatch.setattr(catalog, name, call)
+
+    for options, bytes_each in (({}, 400), (everything, 600)):
+        given = WriteOptions.parse({**options}).sync
+        tracemalloc.start()
+        (said,) = sync_to(catalog, meta, given).tables
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert said.compared_all
+        assert peak / count < bytes_each
 
 
 # ---- several at once

@@ -126,6 +126,22 @@ def test_a_view_of_the_same_name_stays_as_it_is(catalog: MemoryCatalog) -> None:
     refused(table, TableExists, r"default\.rides is a view")
 
 
+@pytest.mark.parametrize(
+    ("properties", "format"),
+    [({"table_type": "ICEBERG"}, "iceberg"), ({"spark.sql.sources.provider": "delta"}, "delta")],
+)
+def test_a_table_of_another_format_in_the_same_folder_stays_as_it_is(
+    properties: dict[str, str], format: str, catalog: MemoryCatalog
+) -> None:
+    table = written(f"memory://exported-{format}")
+    table.sync("hive")
+    there = registered(catalog)
+    there.table = replace(there.table, properties=properties)
+
+    refused(table, TableExists, rf"default\.rides is a table of {format}")
+    assert there.table.properties == properties
+
+
 def test_other_partition_columns_are_refused_or_made_anew_as_an_option_says(catalog: MemoryCatalog) -> None:
     path = "memory://other-keys"
     written(path).sync("hive")

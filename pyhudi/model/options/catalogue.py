@@ -108,7 +108,7 @@ _BY_KEY = Catalogue(_HONOURED)
 
 _PYTHON_NAMES = {**KEYWORDS, **{name: key_of(QueryOptions, name) for name in ("as_of", "query_type")}}
 
-# An unknown key with one of these prefixes belongs to the user (a user's class reads it, or pyiceberg) and is passed on.
+# An unknown key with one of these prefixes belongs to the user (for a user's class, or pyiceberg) and is passed on.
 _USER_PREFIXES = ("hoodie.keygen.user.", ICEBERG_CATALOG_PREFIX)
 
 # Options that may name a user's class which declares its own options.

@@ -1,5 +1,6 @@
 """Options of catalogs in which a table is registered after a commit: Hudi's keys of its HiveSyncTool.
 
+A catalog may have options of its own beside them (glue_sync.py); `SyncOptions.of` gives those that one catalog takes.
 Source: Hudi's documented keys (HiveSyncConfig, HoodieSyncConfig).
 """
 
@@ -11,13 +12,24 @@ from functools import partial
 from importlib.util import find_spec
 
 from pyhudi.errors import ConfigError, MissingLibrary
-from pyhudi.model.options.declare import Values, computed, key_of, names_of, option, parse, row
+from pyhudi.model.options.declare import Values, computed, key_of, names_of, option, own_specs, parse, part, row
+from pyhudi.model.options.glue_sync import GlueOptions
 from pyhudi.model.options.spec import Kind
 
-__all__ = ["EXTRACTORS", "SYNC_ENABLE", "SyncOptions", "check_sync_library", "key_of_sync", "sync_options"]
+__all__ = [
+    "EXTRACTORS",
+    "SyncOptions",
+    "check_sync_library",
+    "key_of_sync",
+    "sync_options",
+]
 
-SYNC_ENABLE = "hoodie.datasource.hive_sync.enable"
 _TOOL = "hoodie.meta.sync.client.tool.class"
+# A property of a table at Glue: Athena lists files by the metadata table.
+_LISTED_BY_METADATA = "hudi.metadata-listing-enabled"
+# Hudi's class → our name of the catalog; the name → packages that its client needs, and the extra that brings them.
+_CATALOG_OF = {"HiveSyncTool": "hive", "AwsGlueCatalogSyncTool": "glue"}
+_PACKAGES_OF = {"hive": ("pymetastore", "thrift"), "glue": ("boto3",)}
 _TABLE_PROPERTIES = "hoodie.datasource.hive_sync.table_properties"
 _SERDE_PROPERTIES = "hoodie.datasource.hive_sync.serde_properties"
 _EXTRACTOR = "hoodie.datasource.hive_sync.partition_extractor_class"
@@ -31,7 +43,11 @@ EXTRACTORS = (
     "HiveStylePartitionValueExtractor",
     "NonPartitionedExtractor",
 )
-_ENABLE_ROW = row(SYNC_ENABLE, False, "Register the table at a Hive metastore after each commit (docs/catalogs.md).")
+_ENABLE_ROW = row(
+    "hoodie.datasource.hive_sync.enable",
+    False,
+    "Register the table at a Hive metastore after each commit (docs/catalogs.md).",
+)
 _META_ENABLE_ROW = row(
     "hoodie.datasource.meta.sync.enable",
     False,
@@ -40,8 +56,9 @@ _META_ENABLE_ROW = row(
 _TOOL_ROW = row(
     _TOOL,
     None,
-    "Hudi's classes that register the table: `org.apache.hudi.hive.HiveSyncTool`. Naming it turns the sync on, unless "
-    "`hoodie.datasource.hive_sync.enable` is false.",
+    "Hudi's classes that register the table: `org.apache.hudi.hive.HiveSyncTool`, "
+    "`org.apache.hudi.aws.sync.AwsGlueCatalogSyncTool`, or both. Naming one turns its sync on, unless "
+    "`hoodie.datasource.hive_sync.enable` or `hoodie.datasource.meta.sync.enable` is false.",
     Kind.NAMES,
 )
 
@@ -68,11 +85,12 @@ def _properties(option_key: str, text: str) -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class SyncOptions:
-    """`is_on`: sync after each commit. `database`, `table`: None for those of the table's properties.
-    `has_partition_fields`: the call names the partition columns, or says that there are none.
+    """`catalogs`: those in which each commit registers the table. `database`, `table`: None for those of the table's
+    own properties. `has_partition_fields`: the call names the partition columns, or says that there are none.
+    `catalog`: whose options these are.
     """
 
-    is_on: bool = computed(lambda: False, _ENABLE_ROW, _META_ENABLE_ROW, _TOOL_ROW)
+    catalogs: tuple[str, ...] = computed(tuple, _ENABLE_ROW, _META_ENABLE_ROW, _TOOL_ROW)
     mode: str = option(
         "hoodie.datasource.hive_sync.mode",
         "hms",
@@ -181,7 +199,12 @@ class SyncOptions:
     has_comments: bool = option(
         "hoodie.datasource.hive_sync.sync_comment", False, "The comments of columns are registered, too."
     )
-    batch: int = option("hoodie.datasource.hive_sync.batch_num", 1000, "Number of partitions sent per call.", minimum=1)
+    batch: int = option(
+        "hoodie.datasource.hive_sync.batch_num",
+        1000,
+        "Number of partitions sent per call; to Glue no more than it takes.",
+        minimum=1,
+    )
     recreates: bool = option(
         "hoodie.datasource.hive_sync.recreate_table_on_error",
         False,
@@ -204,7 +227,29 @@ class SyncOptions:
         False,
         "Don't update the time of the last sync if neither columns nor partitions changed.",
     )
+    glue: GlueOptions = part(GlueOptions)
     has_partition_fields: bool = False
+    catalog: str = "hive"
+
+    def of(self, catalog: str) -> SyncOptions:
+        """The options as a catalog takes them: with its own in the place of those of HiveSyncTool."""
+        if catalog != "glue":
+            return self
+        glue = self.glue
+        properties = {_LISTED_BY_METADATA: "TRUE" if glue.lists_by_metadata else "FALSE", **self.table_properties}
+        return replace(
+            self,
+            catalog=catalog,
+            database=glue.database or self.database,
+            table=glue.table or self.table,
+            recreates=glue.recreates,
+            table_properties=properties,
+        )
+
+    def key_of(self, name: str) -> str:
+        """The key of the option of a field, the catalog's own if it has one."""
+        is_glues = self.catalog == "glue" and name in own_specs(GlueOptions)
+        return key_of(GlueOptions if is_glues else SyncOptions, name)
 
 
 def key_of_sync(name: str) -> str:
@@ -217,23 +262,32 @@ def sync_options(values: Values) -> SyncOptions:
 
     Raises: ConfigError for unsupported classes, MissingLibrary if a requested sync can't run.
     """
-    options = parse(SyncOptions, values)
-    tools = [name.rpartition(".")[2] for name in names_of(values.texts.get(_TOOL, ""))]
-    unsupported = [name for name in tools if name != "HiveSyncTool"]
-    is_on = values.flag(_ENABLE_ROW) or values.flag(_META_ENABLE_ROW) or "HiveSyncTool" in tools
-    if values.texts.get(SYNC_ENABLE) == "false" and not values.flag(_META_ENABLE_ROW):
-        is_on = False
-    if unsupported and (is_on or not values.is_given(SYNC_ENABLE)):
+    catalogs = _catalogs(values)
+    for catalog in catalogs:
+        check_sync_library(f"A sync to {catalog} after each commit", catalog)
+    has_fields = values.is_given(key_of_sync("partition_fields"))
+    return replace(parse(SyncOptions, values), catalogs=catalogs, has_partition_fields=has_fields)
+
+
+def _catalogs(values: Values) -> tuple[str, ...]:
+    """The catalogs in which each commit registers the table."""
+    has_hive = values.flag(_ENABLE_ROW)
+    is_on = has_hive or values.flag(_META_ENABLE_ROW)
+    if not is_on and values.is_given(_ENABLE_ROW.key, _META_ENABLE_ROW.key):
+        return ()
+    names = [tool.strip().rpartition(".")[2] for tool in names_of(values.texts.get(_TOOL, ""))]
+    other = next((name for name in names if name not in _CATALOG_OF), None)
+    if other is not None:
         raise ConfigError(
-            f"{_TOOL}={values.texts[_TOOL]}: this release registers tables by HiveSyncTool, not by {unsupported[0]}. "
-            "Nothing was written."
+            f"{_TOOL}={values.texts[_TOOL]}: this release registers tables by {' and '.join(_CATALOG_OF)}, not by "
+            f"{other}. Nothing was written."
         )
-    if is_on:
-        check_sync_library(f"{SYNC_ENABLE}=true")
-    return replace(options, is_on=is_on, has_partition_fields=values.is_given(key_of_sync("partition_fields")))
+    named = [_CATALOG_OF[name] for name in names]
+    return tuple(dict.fromkeys([*named, *(["hive"] if has_hive or (is_on and not named) else [])]))
 
 
-def check_sync_library(what: str) -> None:
-    """Raise MissingLibrary if the client of a Hive metastore is not installed."""
-    if find_spec("pymetastore") is None or find_spec("thrift") is None:
-        raise MissingLibrary(f'{what} needs pymetastore, which is not installed: pip install "pyhudi[hive]".')
+def check_sync_library(what: str, catalog: str) -> None:
+    """Raise MissingLibrary without the client of a catalog."""
+    packages = _PACKAGES_OF[catalog]
+    if any(find_spec(package) is None for package in packages):
+        raise MissingLibrary(f'{what} needs {packages[0]}, which is not installed: pip install "pyhudi[{catalog}]".')

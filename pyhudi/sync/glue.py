@@ -1,0 +1,378 @@
+"""AWS Glue's Data Catalog as a catalog, by boto3. Needs the extra `pyhudi[glue]`.
+
+Tables and partitions have the form of a Hive metastore. What a metastore does by itself is done here: partitions' own
+columns follow those of the table, and a change of a table is refused, and made again, when another one was faster.
+Source: the API of AWS Glue; what Hudi's AwsGlueCatalogSyncTool registers.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from pyhudi.warnings import warn_caller
+from pyhudi.errors import ConfigError, StorageError
+from pyhudi.model.options.glue_sync import GlueOptions
+from pyhudi.model.options.syncing import SyncOptions
+from pyhudi.storage.clock import Clock, SystemClock
+from pyhudi.sync.catalog import (
+    Alteration,
+    CatalogColumn,
+    CatalogTable,
+    FileFormat,
+    Located,
+    PartitionValues,
+    in_batches,
+)
+from pyhudi.sync.definitions import INDEXED
+from pyhudi.sync.glue_calls import Answer, GlueCalls, in_threads
+
+__all__ = ["GlueCatalog", "open_glue"]
+
+_DESCRIPTION = "automatically created by hoodie"
+_ABSENT, _THERE = "EntityNotFoundException", "AlreadyExistsException"
+# Partitions in one request.
+_READ_MAX, _CHANGED_MAX, _DROPPED_MAX = 1000, 100, 25
+_CONNECT_TIMEOUT_S, _READ_TIMEOUT_S = 10, 60
+_INDEX_PREFIX = "hudi_managed_"  # of indexes that a sync has made, Hudi's or ours
+# What an answer has and a request takes.
+_TABLE_INPUT = (
+    "Name",
+    "Description",
+    "Owner",
+    "LastAccessTime",
+    "LastAnalyzedTime",
+    "Retention",
+    "StorageDescriptor",
+    "PartitionKeys",
+    "TableType",
+    "Parameters",
+    "TargetTable",
+)
+_PARTITION_INPUT = ("Values", "LastAccessTime", "StorageDescriptor", "Parameters", "LastAnalyzedTime")
+
+
+def open_glue(options: SyncOptions) -> GlueCatalog:
+    """Glue by the region and the credentials that the options name, else the environment.
+
+    Raises: ConfigError without a region, StorageError when the role can't be taken on.
+    """
+    return GlueCatalog(_client(options.glue), options.glue)
+
+
+def _client(options: GlueOptions) -> Any:
+    if bool(options.access_key) != bool(options.secret_key):
+        raise ConfigError("AWS Glue needs both of hoodie.aws.access.key and hoodie.aws.secret.key, found one of them.")
+    boto, errors = importlib.import_module("boto3"), importlib.import_module("botocore.exceptions")
+    session = boto.session.Session(
+        aws_access_key_id=options.access_key,
+        aws_secret_access_key=options.secret_key,
+        aws_session_token=options.session_token,
+        region_name=options.region,
+    )
+    threads = max(options.all_read_threads, options.changed_read_threads, options.change_threads)
+    config = importlib.import_module("botocore.config").Config(
+        connect_timeout=_CONNECT_TIMEOUT_S,
+        read_timeout=_READ_TIMEOUT_S,
+        retries={"total_max_attempts": 1},  # GlueCalls repeats requests
+        max_pool_connections=max(threads, 10),
+    )
+    try:
+        if options.role_arn:
+            session = _with_role(boto, session, options)
+        return session.client("glue", endpoint_url=options.endpoint_url, config=config)
+    except errors.ClientError as error:
+        raise StorageError(f"AWS Glue: the role {options.role_arn} can't be taken on: {error}") from error
+    except (errors.BotoCoreError, ValueError) as error:
+        raise ConfigError(
+            f"AWS Glue can't be used: {error} See hoodie.aws.glue.region, hoodie.aws.glue.endpoint and "
+            "hoodie.aws.access.key in docs/catalogs.md."
+        ) from error
+
+
+def _with_role(boto: Any, session: Any, options: GlueOptions) -> Any:
+    external = {"ExternalId": options.role_external_id} if options.role_external_id else {}
+    answer = session.client("sts").assume_role(
+        RoleArn=options.role_arn, RoleSessionName=options.role_session_name, **external
+    )
+    credentials = answer["Credentials"]
+    return boto.session.Session(
+        aws_access_key_id=credentials["AccessKeyId"],
+        aws_secret_access_key=credentials["SecretAccessKey"],
+        aws_session_token=credentials["SessionToken"],
+        region_name=session.region_name,
+    )
+
+
+class GlueCatalog:
+    """The catalog of one account and region."""
+
+    def __init__(self, client: Any, options: GlueOptions, clock: Clock | None = None) -> None:
+        place = options.endpoint_url or client.meta.region_name
+        self._options, self._clock = options, clock or SystemClock()
+        self._calls = GlueCalls(client, f"AWS Glue ({place})", options.catalog_id, self._clock)
+
+    @property
+    def name(self) -> str:
+        return self._calls.name
+
+    def close(self) -> None:
+        self._calls.client.close()
+
+    # ---- databases and tables
+
+    def has_database(self, database: str) -> bool:
+        return self._calls.ask("get_database", _ABSENT, Name=database) is not None
+
+    def create_database(self, database: str) -> bool:
+        tags = {"Tags": dict(self._options.tags)} if self._options.tags else {}
+        made = {"Name": database, "Description": _DESCRIPTION}
+        return self._calls.ask("create_database", _THERE, DatabaseInput=made, **tags) is not None
+
+    def drop_database(self, database: str) -> None:
+        # Glue drops a database with all its tables.
+        answer = self._calls.ask("get_tables", _ABSENT, DatabaseName=database, MaxResults=1)
+        if answer is not None and not answer.get("TableList"):
+            self._calls.ask("delete_database", _ABSENT, Name=database)
+
+    def table(self, database: str, name: str) -> CatalogTable | None:
+        answer = self._calls.ask("get_table", _ABSENT, DatabaseName=database, Name=name)
+        if answer is None:
+            return None
+        stored = answer["Table"]
+        sd, properties = stored.get("StorageDescriptor") or {}, stored.get("Parameters") or {}
+        serde = sd.get("SerdeInfo") or {}
+        return CatalogTable(
+            _columns(sd.get("Columns")),
+            _columns(stored.get("PartitionKeys")),
+            sd.get("Location", ""),
+            FileFormat(sd.get("InputFormat", ""), sd.get("OutputFormat", ""), serde.get("SerializationLibrary", "")),
+            dict(serde.get("Parameters") or {}),
+            dict(properties),
+            is_managed=properties.get("EXTERNAL", "").upper() != "TRUE",
+            is_view="VIEW" in stored.get("TableType", ""),
+        )
+
+    def create_table(self, database: str, name: str, table: CatalogTable) -> bool:
+        made = {
+            "Name": name,
+            "TableType": "EXTERNAL_TABLE",  # a managed one too, as Hudi has it: Glue deletes no files
+            "Parameters": {**table.properties, **({} if table.is_managed else {"EXTERNAL": "TRUE"})},
+            "PartitionKeys": _fields(table.partition_keys),
+            "StorageDescriptor": _folder(table, table.location, table.serde_properties, table.columns),
+        }
+        indexes = {"PartitionIndexes": self._indexes(table.partition_keys)} if self._is_indexed(table) else {}
+        if self._calls.ask("create_table", _THERE, DatabaseName=database, TableInput=made, **indexes) is None:
+            return False
+        if self._options.tags:
+            try:
+                self._tag(database, name)
+            except BaseException:
+                self.drop_table(database, name)
+                raise
+        return True
+
+    def alter_table(self, database: str, name: str, change: Alteration) -> None:
+        if change.cascades and change.columns is not None:
+            # Before the table: after an error the next sync sees that its columns are not those of the table yet.
+            self._cascade({"DatabaseName": database, "TableName": name}, change.columns)
+        self._calls.again(partial(self._altered, database, name, change))
+
+    def _altered(self, database: str, name: str, change: Alteration) -> None:
+        answer = self._calls.once("get_table", _ABSENT, DatabaseName=database, Name=name)
+        if answer is None:
+            raise StorageError(f"{self.name}: another program dropped {database}.{name} meanwhile. Sync again.")
+        stored = answer["Table"]
+        sd = stored["StorageDescriptor"]
+        serde = sd.setdefault("SerdeInfo", {})
+        if change.columns is not None:
+            sd["Columns"] = _fields(change.columns)
+        if change.format is not None:
+            sd["InputFormat"], sd["OutputFormat"] = change.format.input_format, change.format.output_format
+            serde["SerializationLibrary"] = change.format.serde
+        serde["Parameters"] = {**(serde.get("Parameters") or {}), **change.serde_properties}
+        there = stored.get("Parameters") or {}
+        kept = {key: value for key, value in there.items() if key not in change.removed_properties}
+        stored["Parameters"] = {**kept, **change.properties}
+        # Of two changes at once Glue refuses the one that has read an older version.
+        version = {"VersionId": stored["VersionId"]} if stored.get("VersionId") else {}
+        self._calls.once(
+            "update_table",
+            DatabaseName=database,
+            TableInput=_only(_TABLE_INPUT, stored),
+            SkipArchive=self._options.skips_archive,
+            **version,
+        )
+
+    def drop_table(self, database: str, name: str) -> None:
+        self._calls.ask("delete_table", _ABSENT, DatabaseName=database, Name=name)
+
+    def _tag(self, database: str, name: str) -> None:
+        answer = self._calls.ask("get_table", DatabaseName=database, Name=name) or {}
+        meta, account = self._calls.client.meta, answer["Table"]["CatalogId"]
+        arn = f"arn:{meta.partition}:glue:{meta.region_name}:{account}:table/{database}/{name}"
+        self._calls.ask("tag_resource", ResourceArn=arn, TagsToAdd=dict(self._options.tags))
+
+    # ---- partitions
+
+    def partition_names(self, database: str, name: str) -> Collection[PartitionValues]:
+        table, count = {"DatabaseName": database, "TableName": name}, self._options.all_read_threads
+        segments = [{"Segment": {"SegmentNumber": number, "TotalSegments": count}} for number in range(count)]
+
+        def read(segment: Mapping[str, Any]) -> set[PartitionValues]:
+            return {tuple(one["Values"]) for page in self._calls.pages(**table, **segment) for one in page}
+
+        return set().union(*in_threads(read, segments if count > 1 else [{}], count))
+
+    def locations(self, database: str, name: str, partitions: Sequence[PartitionValues], batch: int) -> Located:
+        table = {"DatabaseName": database, "TableName": name}
+
+        def read(some: Sequence[PartitionValues]) -> dict[PartitionValues, str]:
+            there = self._calls.partitions(some, **table)
+            return {tuple(one["Values"]): one["StorageDescriptor"].get("Location", "") for one in there}
+
+        located: dict[PartitionValues, str] = {}
+        batches = tuple(in_batches(partitions, min(batch, _READ_MAX)))
+        for part in in_threads(read, batches, self._options.changed_read_threads):
+            located |= part
+        return located
+
+    def add_partitions(self, database: str, name: str, table: CatalogTable, added: Located, batch: int) -> None:
+        # Hudi gives partitions the columns without comments.
+        columns = tuple(CatalogColumn(column.name, column.type) for column in table.columns)
+
+        def add(some: Sequence[tuple[PartitionValues, str]]) -> None:
+            folders = {values: _folder(table, place, table.partition_serde, columns) for values, place in some}
+            entries = {values: {"Values": list(values), "StorageDescriptor": sd} for values, sd in folders.items()}
+            self._change("batch_create_partition", "PartitionInputList", entries, _THERE, database, name)
+
+        self._in_batches(add, tuple(added.items()), min(batch, _CHANGED_MAX))
+
+    def move_partitions(self, database: str, name: str, moved: Located, batch: int) -> None:
+        def move(some: Sequence[PartitionValues]) -> None:
+            there = self._calls.partitions(some, DatabaseName=database, TableName=name)
+            for one in there:
+                one["StorageDescriptor"]["Location"] = _location(moved[tuple(one["Values"])])
+            self._update(there, {"DatabaseName": database, "TableName": name})
+
+        self._in_batches(move, tuple(moved), min(batch, _CHANGED_MAX))
+
+    def drop_partitions(self, database: str, name: str, partitions: Sequence[PartitionValues], batch: int) -> None:
+        def drop(some: Sequence[PartitionValues]) -> None:
+            entries = {values: {"Values": list(values)} for values in some}
+            self._change("batch_delete_partition", "PartitionsToDelete", entries, _ABSENT, database, name)
+
+        self._in_batches(drop, partitions, min(batch, _DROPPED_MAX))
+
+    def _cascade(self, table: Mapping[str, str], columns: Iterable[CatalogColumn]) -> None:
+        """Give all partitions these columns."""
+        fields = _fields(columns)
+        for page in self._calls.pages(**table):
+            for one in page:
+                one["StorageDescriptor"]["Columns"] = fields
+            self._in_batches(partial(self._update, table=table), page, _CHANGED_MAX)
+
+    def _update(self, stored: Sequence[Answer], table: Mapping[str, str]) -> None:
+        entries = {
+            tuple(one["Values"]): {
+                "PartitionValueList": one["Values"],
+                "PartitionInput": _only(_PARTITION_INPUT, one),
+            }
+            for one in stored
+        }
+        if entries:
+            self._calls.change("batch_update_partition", "Entries", entries, _ABSENT, **table)
+
+    def _change(
+        self,
+        operation: str,
+        argument: str,
+        entries: Mapping[PartitionValues, Answer],
+        harmless: str,
+        database: str,
+        name: str,
+    ) -> None:
+        self._calls.change(operation, argument, entries, harmless, DatabaseName=database, TableName=name)
+
+    def _in_batches(self, change: Callable[[Sequence[Any]], None], items: Sequence[Any], batch: int) -> None:
+        in_threads(change, tuple(in_batches(items, batch)), self._options.change_threads)
+
+    # ---- indexes of partitions
+
+    def index_partitions(self, database: str, name: str, there: CatalogTable) -> None:
+        """What Glue refuses here is only warned of: the table is registered without it, and the next sync tries again.
+        An index takes minutes to be made or dropped, and Glue makes no other one meanwhile.
+        """
+        is_on = self._is_indexed(there)
+        if not is_on and there.properties.get(INDEXED) != "true":
+            return
+        try:
+            if not is_on:
+                self.alter_table(database, name, Alteration(properties={INDEXED: "false"}))
+            self._bring_indexes(self._indexes(there.partition_keys) if is_on else [], database, name)
+        except StorageError as error:
+            warn_caller(
+                f"{database}.{name} is registered, but the indexes of its partitions are not as options say; the next "
+                f"sync tries again. {error}"
+            )
+
+    def _bring_indexes(self, indexes: Sequence[Answer], database: str, name: str) -> None:
+        """Make those that are missing; drop those that a sync made and nobody asks for."""
+        table = {"DatabaseName": database, "TableName": name}
+        answer = self._calls.ask("get_partition_indexes", **table) or {}
+        stored = [one for one in answer.get("PartitionIndexDescriptorList") or () if one["IndexStatus"] != "DELETING"]
+        asked = [index["Keys"] for index in indexes]
+        there = []
+        for one in stored:
+            keys = [key["Name"] for key in one["Keys"]]
+            is_ours = one["IndexName"].startswith(_INDEX_PREFIX)
+            if is_ours and (keys not in asked or one["IndexStatus"] == "FAILED"):
+                self._calls.ask("delete_partition_index", _ABSENT, **table, IndexName=one["IndexName"])
+            else:
+                there.append(keys)
+        for index in indexes:
+            if index["Keys"] not in there:
+                self._calls.ask("create_partition_index", _THERE, **table, PartitionIndex=index)
+
+    def _is_indexed(self, table: CatalogTable) -> bool:
+        return self._options.has_indexes and bool(table.partition_keys)
+
+    def _indexes(self, keys: Sequence[CatalogColumn]) -> list[Answer]:
+        """The indexes that options ask for, under the names that Hudi gives them."""
+        indexes = self._options.indexes or (tuple(key.name for key in keys),)
+        return [{"Keys": list(names), "IndexName": f"{_INDEX_PREFIX}[{', '.join(names)}]"} for names in indexes]
+
+
+# ---- Glue's form
+
+
+def _folder(
+    table: CatalogTable, location: str, serde_properties: Mapping[str, str], columns: Iterable[CatalogColumn]
+) -> Answer:
+    return {
+        "Columns": _fields(columns),
+        "Location": _location(location),
+        "InputFormat": table.format.input_format,
+        "OutputFormat": table.format.output_format,
+        "SerdeInfo": {"SerializationLibrary": table.format.serde, "Parameters": dict(serde_properties)},
+    }
+
+
+def _location(location: str) -> str:
+    """Athena knows S3 by this scheme only."""
+    scheme, found, rest = location.partition("://")
+    return f"s3://{rest}" if found and scheme in ("s3a", "s3n") else location
+
+
+def _columns(fields: Iterable[Answer] | None) -> tuple[CatalogColumn, ...]:
+    return tuple(CatalogColumn(one["Name"], one.get("Type", ""), one.get("Comment") or "") for one in fields or ())
+
+
+def _fields(columns: Iterable[CatalogColumn]) -> list[Answer]:
+    return [{"Name": one.name, "Type": one.type, "Comment": one.comment} for one in columns]
+
+
+def _only(names: Sequence[str], stored: Answer) -> Answer:
+    return {name: stored[name] for name in names if name in stored}

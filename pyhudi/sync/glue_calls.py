@@ -1,0 +1,168 @@
+"""Requests to AWS Glue: sent again while it is busy, partition by partition where it refused only some, in threads.
+
+Source: the API of AWS Glue; docs/catalogs.md, "AWS Glue".
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
+
+from pyhudi.errors import StorageError
+from pyhudi.storage.clock import Clock
+from pyhudi.sync.catalog import PartitionValues
+
+__all__ = ["Answer", "GlueCalls", "in_threads"]
+
+Answer: TypeAlias = dict[str, Any]  # JSON of boto3
+Item = TypeVar("Item")
+Outcome = TypeVar("Outcome")
+
+# Errors after which the same request may succeed.
+_BUSY = frozenset(
+    {
+        "ConcurrentModificationException",
+        "FederationSourceRetryableException",
+        "InternalFailure",
+        "InternalServiceException",
+        "OperationTimeoutException",
+        "RequestLimitExceeded",
+        "ServiceUnavailable",
+        "ServiceUnavailableException",
+        "Throttling",
+        "ThrottlingException",
+        "TooManyRequestsException",
+    }
+)
+_PAUSES_S = (0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8)
+_PAGE = 1000  # partitions of one answer
+_WITHOUT_CATALOG = ("tag_resource",)
+
+
+class _Busy(StorageError):
+    """Glue refused a request that may succeed later."""
+
+
+class GlueCalls:
+    """A client of boto3, for the catalog of one account."""
+
+    def __init__(self, client: Any, name: str, catalog_id: str | None, clock: Clock) -> None:
+        """`catalog_id`: None for the account of the credentials."""
+        self.client, self.name = client, name
+        self._catalog = {"CatalogId": catalog_id} if catalog_id else {}
+        self._clock, self._errors = clock, importlib.import_module("botocore.exceptions")
+
+    def ask(self, operation: str, expected: str | None = None, **arguments: Any) -> Answer | None:
+        """The answer; None for the error code `expected`. Raises StorageError for other errors."""
+        return self.again(partial(self.once, operation, expected, **arguments))
+
+    def once(self, operation: str, expected: str | None = None, **arguments: Any) -> Answer | None:
+        """The same, of a single attempt of `again`."""
+        catalog = {} if operation in _WITHOUT_CATALOG else self._catalog
+        try:
+            answer: Answer = getattr(self.client, operation)(**catalog, **arguments)
+            return answer
+        except self._errors.ClientError as error:
+            detail, status = error.response["Error"], error.response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+            code = detail.get("Code", "")
+            if code == expected:
+                return None
+            kind = _Busy if code in _BUSY or (status or 0) >= 500 else StorageError
+            raise kind(f"{self.name} refused {operation}: {code}: {detail.get('Message', '')}") from error
+        except self._errors.BotoCoreError as error:
+            # Where nobody listens a wait would only delay the call that committed.
+            is_lost = isinstance(error, (self._errors.ReadTimeoutError, self._errors.ConnectionClosedError))
+            kind = _Busy if is_lost else StorageError
+            raise kind(f"{self.name} did not answer {operation}: {type(error).__name__}: {error}") from error
+
+    def again(self, attempt: Callable[[], Outcome]) -> Outcome:
+        """What an attempt gives. After a busy answer it is made again, with pauses that grow and differ."""
+        for pause_s in _PAUSES_S:
+            try:
+                return attempt()
+            except _Busy:
+                self._clock.sleep_s(pause_s * (0.5 + int(self._clock.new_uuid()[:4], 16) / 0x20000))
+        try:
+            return attempt()
+        except _Busy as error:
+            raise StorageError(f"{error} (after {len(_PAUSES_S) + 1} attempts)") from error
+
+    # ---- partitions
+
+    def partitions(self, wanted: Sequence[PartitionValues], **table: str) -> list[Answer]:
+        """Those of these partitions that are there; up to 1,000 may be asked for."""
+        left, there = [{"Values": list(values)} for values in wanted], list[Answer]()
+
+        def attempt() -> None:
+            answer = self.once("batch_get_partition", **table, PartitionsToGet=left) or {}
+            there.extend(answer.get("Partitions") or ())
+            before, left[:] = len(left), answer.get("UnprocessedKeys") or []
+            if len(left) == before:
+                raise _Busy(f"{self.name} left {before} partitions of batch_get_partition unread")
+
+        while left:
+            self.again(attempt)
+        return there
+
+    def pages(self, **arguments: Any) -> Iterator[list[Answer]]:
+        """All partitions without their columns, in parts."""
+        token: Mapping[str, str] = {}
+        while True:
+            answer = self.ask("get_partitions", **arguments, ExcludeColumnSchema=True, MaxResults=_PAGE, **token) or {}
+            yield answer.get("Partitions") or []
+            if not answer.get("NextToken"):
+                return
+            token = {"NextToken": answer["NextToken"]}
+
+    def change(
+        self,
+        operation: str,
+        argument: str,
+        entries: Mapping[PartitionValues, Answer],
+        harmless: str,
+        **table: str,
+    ) -> None:
+        """Change partitions by one request; those that Glue was too busy for are sent again.
+
+        Args:   argument: the one that takes the entries. harmless: the error code of a partition that is as it should
+                    be, since another sync was faster.
+        Raises: StorageError that names the first partition that was refused.
+        """
+        left = dict(entries)
+
+        def attempt() -> None:
+            answer = self.once(operation, None, **table, **{argument: list(left.values())}) or {}
+            refused = {_values(one): one.get("ErrorDetail") or {} for one in answer.get("Errors") or ()}
+            codes = {values: detail.get("ErrorCode", "") for values, detail in refused.items()}
+            wrong = [values for values, code in codes.items() if code != harmless and code not in _BUSY]
+            if wrong:
+                said = f"{codes[wrong[0]]}: {refused[wrong[0]].get('ErrorMessage', '')}"
+                raise StorageError(
+                    f"{self.name} refused {operation} of {len(wrong)} of {len(left)} partitions, first "
+                    f"{'/'.join(wrong[0])!r:.200}: {said}"
+                )
+            busy = {values for values, code in codes.items() if code in _BUSY}
+            if busy <= left.keys():  # else they are spelt in another way: all are sent again
+                for values in left.keys() - busy:
+                    del left[values]
+            if busy:
+                code = next(codes[values] for values in sorted(busy))
+                raise _Busy(f"{self.name} refused {operation} of {len(left)} partitions: {code}")
+
+        self.again(attempt)
+
+
+def in_threads(work: Callable[[Item], Outcome], items: Sequence[Item], threads: int) -> list[Outcome]:
+    """What the work gives for each item. After an error no further item is begun."""
+    if threads == 1 or len(items) < 2:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(min(threads, len(items)), thread_name_prefix="hudi-glue") as pool:
+        return list(pool.map(work, items))
+
+
+def _values(error: Answer) -> PartitionValues:
+    """The partition that an entry of `Errors` is about."""
+    return tuple(error.get("PartitionValues") or error.get("PartitionValueList") or ())
