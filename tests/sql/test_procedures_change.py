@@ -11,6 +11,7 @@ import pytest
 
 import pyhudi
 from pyhudi import ConfigError, DuckDbSession, HudiTable
+from tests.support.catalogs import catalogs_in_memory
 from tests.support.golden.folder import Golden
 
 QUIET = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
@@ -375,7 +376,6 @@ def test_a_bootstrap_by_sql_takes_properties_below_options_below_arguments(expor
         ("bootstrap_index_class", "my.Index"),
         ("full_bootstrap_input_provider", "my.Provider"),
         ("schema_provider_class", "my.Schema"),
-        ("enable_hive_sync", True),
         ("base_file_format", "ORC"),
     ],
 )
@@ -383,3 +383,16 @@ def test_a_bootstrap_by_sql_refuses_what_it_would_not_honour(exported: Path, arg
     with pytest.raises(ConfigError, match=argument.replace("base_file_format", "base.file.format")):
         bootstrapped(exported, **{argument: value})
     assert not exported.with_name("t").exists()
+
+
+def test_a_bootstrap_by_sql_registers_its_table_when_an_argument_says_so(
+    exported: Path, monkeypatch: pytest.MonkeyPatch
+):
+    with catalogs_in_memory(monkeypatch) as catalog:
+        bootstrapped(exported)
+        assert catalog.calls == []
+        bootstrapped(exported, partition_path_field="p", enable_hive_sync=True, bootstrap_overwrite=True)
+    registered = catalog.databases["db"]["t"]
+    assert registered.table.location == f"file:{exported.with_name('t')}"
+    assert [one.name for one in registered.table.columns][-2:] == ["id", "ts"]
+    assert registered.locations == {("x",): f"file:{exported.with_name('t')}/p=x"}

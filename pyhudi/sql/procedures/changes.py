@@ -324,8 +324,6 @@ def run_bootstrap(call: ProcedureCall) -> Rows:
         if call.text(argument).rpartition(".")[2] not in names:
             known = " or ".join(filter(None, names)) or "nothing: the files have the schema"
             raise call.error(f"{argument} is {known}; found {call.text(argument)!r:.200}.")
-    if call.flag("enable_hive_sync"):
-        raise ConfigError(f"{call.procedure} registers the table nowhere: leave out enable_hive_sync.")
     if not call.text("base_path"):
         raise ConfigError(f"{call.procedure} needs the argument base_path: where the table is made.")
     bootstrap(
@@ -349,6 +347,11 @@ def _options(call: ProcedureCall) -> dict[str, object]:
     file = call.text("props_file_path")
     options: dict[str, object] = {**(call.properties_at(file) if file else {}), **call.options}
     options.setdefault("hoodie.bootstrap.parallelism", call.number("parallelism"))
+    if call.flag("enable_hive_sync"):
+        options["hoodie.datasource.hive_sync.enable"] = "true"
+        database = call.text("table").rpartition(".")[0].rpartition(".")[2]
+        if database:  # as in Hudi: registered under the name that it is called by
+            options.setdefault("hoodie.datasource.hive_sync.database", database)
     merges = any("merge" in key or "payload" in key for key in options)
     for argument, (key, default) in _KEYS.items():
         value = call.text(argument) or default
