@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from pyhudi.warnings import warn_caller
 from pyhudi.errors import ConfigError, StorageError
 from pyhudi.model.options.glue_sync import GlueOptions
 from pyhudi.model.options.syncing import SyncOptions
@@ -28,6 +27,7 @@ from pyhudi.sync.catalog import (
 )
 from pyhudi.sync.definitions import INDEXED
 from pyhudi.sync.glue_calls import Answer, GlueCalls, in_threads
+from pyhudi.warnings import warn_caller
 
 __all__ = ["GlueCatalog", "open_glue"]
 
