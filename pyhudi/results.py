@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pyhudi.services.table_type import TypeChange
     from pyhudi.services.versions.upgrade import VersionChange
     from pyhudi.sql.duckdb_frames import SqlResult
+    from pyhudi.sync.check.result import EngineVerdict, SyncCheck, SyncFinding
     from pyhudi.sync.result import SyncedTable, SyncResult
     from pyhudi.table.change import Checkpoint
     from pyhudi.table.description import TableDescription
@@ -46,6 +47,7 @@ __all__ = [
     "CompactionResult",
     "Constraint",
     "Difference",
+    "EngineVerdict",
     "ExportResult",
     "ExportedFile",
     "History",
@@ -63,6 +65,8 @@ __all__ = [
     "Savepoint",
     "Savepoints",
     "SqlResult",
+    "SyncCheck",
+    "SyncFinding",
     "SyncResult",
     "SyncedTable",
     "TableConfig",
@@ -87,6 +91,7 @@ _HOME = {
     "CompactionResult": "pyhudi.services.results",
     "Constraint": "pyhudi.table.groups.lists",
     "Difference": "pyhudi.queries.statistics_validation",
+    "EngineVerdict": "pyhudi.sync.check.result",
     "ExportResult": "pyhudi.exports.result",
     "ExportedFile": "pyhudi.table.exports",
     "History": "pyhudi.queries.history",
@@ -104,6 +109,8 @@ _HOME = {
     "Savepoint": "pyhudi.services.savepoint",
     "Savepoints": "pyhudi.services.savepoint",
     "SqlResult": "pyhudi.sql.duckdb_frames",
+    "SyncCheck": "pyhudi.sync.check.result",
+    "SyncFinding": "pyhudi.sync.check.result",
     "SyncResult": "pyhudi.sync.result",
     "SyncedTable": "pyhudi.sync.result",
     "TableConfig": "pyhudi.model.table_config",

@@ -242,6 +242,13 @@ COMMANDS = (
         details="Each commit since the last time is a version of its own. A table in the folder `delta` is "
         "`./delta` for `pyhudi export`, which writes rows.",
     ),
+    Command(
+        "sync check", "Which engines read a table as it is, and what they would miss or show wrongly.", "sync_check",
+        own=f"{_T}:sync_check", wrong=lambda checked: not checked.ok,
+        details="Exit code 3 where one does not read it, or not all of it. With the options of a catalog, what is "
+        "registered there is compared with what is here. Nothing is changed.",
+        takes=(arg("--engine", meaning="Only this one: athena, trino, duckdb and so on."),),
+    ),
     Command("savepoint list", "The savepoints of a table, oldest first.", "savepoints.list", has_options=False),
     Command(
         "savepoint create", "Save a commit: cleaning leaves its files.", "savepoints.create",

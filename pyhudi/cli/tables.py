@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from pyhudi.cli.calls import command_for
+from pyhudi.cli.calls import command_for, in_commands
 from pyhudi.cli.options import Common
 from pyhudi.cli.reply import JsonColumns, Reply
 from pyhudi.errors import ConfigError
@@ -113,6 +113,14 @@ def sync_glue(common: Common, table: str) -> Reply:
 def export_delta(common: Common, table: str) -> Reply:
     """`HudiTable.export_metadata` with the format that the command names."""
     return Reply(common.open(table).export_metadata("delta", options=common.options))
+
+
+def sync_check(common: Common, table: str, engine: str | None = None) -> Reply:
+    """Findings name commands in place of calls in Python."""
+    checked = common.open(table).sync_check(engine, options=common.options)
+    runs = (in_commands(command_for(one.run, checked.table), ()) for one in checked.findings)
+    findings = tuple(replace(one, run=run) for one, run in zip(checked.findings, runs, strict=True))
+    return Reply(replace(checked, findings=findings))
 
 
 def delete_savepoint(common: Common, table: str, instant_time: str, dry_run: bool) -> Reply:

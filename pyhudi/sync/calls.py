@@ -1,23 +1,28 @@
-"""The two ways to a sync: a call of its own, which raises, and the end of a call that committed, which only warns."""
+"""The ways to a sync: a call of its own, which raises, the end of a call that committed, which only warns, and a check,
+which changes nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from difflib import get_close_matches
 
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.syncing import SyncOptions, check_sync_library
+from pyhudi.queries.query import Query
 from pyhudi.registry import Registry
 from pyhudi.storage.base import Storage
 from pyhudi.sync.catalog import Catalog
+from pyhudi.sync.check.checking import check, check_engine
+from pyhudi.sync.check.result import SyncCheck
 from pyhudi.sync.result import SyncResult
 from pyhudi.sync.syncing import sync_to
 from pyhudi.warnings import warn_caller
 
-__all__ = ["CATALOGS", "sync_after_commit", "sync_now"]
+__all__ = ["CATALOGS", "check_now", "sync_after_commit", "sync_now"]
 
 CATALOGS: Registry[Callable[[SyncOptions], Catalog]] = Registry(
     kind="catalog", entries={"hive": "pyhudi.sync.hive:open_metastore", "glue": "pyhudi.sync.glue:open_glue"}
@@ -36,6 +41,22 @@ def sync_now(catalog: str, meta: MetaClient, options: SyncOptions) -> SyncResult
     own = options.of(name)
     with closing(CATALOGS.load(name)(own)) as opened:
         return sync_to(opened, meta, own)
+
+
+def check_now(engine: str | None, meta: MetaClient, options: WriteOptions) -> SyncCheck:
+    """What engines make of a table, and what the catalogs that the options name have of it.
+
+    Raises: ConfigError for an unknown engine, StorageError when the catalog does not answer.
+    """
+    check_engine(engine)
+    query = Query(merger_classes=options.merger_classes, memory=options.memory, damage=options.damage)
+    with ExitStack() as stack:
+        catalogs = []
+        for name in options.sync.named_catalogs:
+            check_sync_library("sync_check with a catalog", name)
+            own = options.sync.of(name)
+            catalogs.append((name, stack.enter_context(closing(CATALOGS.load(name)(own))), own))
+        return check(meta, engine, query, catalogs)
 
 
 def sync_after_commit(storage: Storage, options: WriteOptions) -> None:

@@ -119,6 +119,12 @@ class Catalog(Protocol):
         """The locations of those of these partitions that are there."""
         ...
 
+    def own_columns(
+        self, database: str, name: str, partitions: Sequence[PartitionValues], batch: int
+    ) -> Mapping[PartitionValues, tuple[CatalogColumn, ...]]:
+        """The columns that those of these partitions have themselves that are there; engines read by them."""
+        ...
+
     def add_partitions(self, database: str, name: str, table: CatalogTable, added: Located, batch: int) -> None:
         """Add partitions that have the table's columns; those that are there by now stay."""
         ...

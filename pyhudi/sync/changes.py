@@ -11,17 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pyhudi.errors import HudiError
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.listing import listed_files, missing_instants
-from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.commit import Body, change_of
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.plans import RestoreMetadata, RollbackMetadata
-from pyhudi.storage.base import FileInfo
+from pyhudi.sync.files import partition_files
 from pyhudi.timeline.archived_timeline import load_archived_timeline
 from pyhudi.view.consistent_read import read_consistently
-from pyhudi.view.file_system_view import Visibility, listed_partitions
+from pyhudi.view.file_system_view import Visibility
 
 __all__ = ["Changes", "Synced", "changes_since"]
 
@@ -108,16 +105,6 @@ def _present(meta: MetaClient, paths: Iterable[str] | None) -> frozenset[str]:
 
     def read(now: MetaClient) -> frozenset[str]:
         rules = Visibility.of(now, None)
-        listed = _by_metadata(now, among) or listed_partitions(now.storage, among)
-        return frozenset(path for path, files in listed if rules.file_groups(path, files))
+        return frozenset(path for path, files in partition_files(now, among) if rules.file_groups(path, files))
 
     return read_consistently(meta, read)
-
-
-def _by_metadata(meta: MetaClient, paths: list[str] | None) -> Iterable[tuple[str, list[FileInfo]]] | None:
-    """The files by the metadata table; None where folders have to be listed."""
-    try:
-        table = MetadataTable.open(meta)
-        return None if table is None or missing_instants(table) else listed_files(table, paths).items()
-    except HudiError:
-        return None  # a damaged one: folders have the same files

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import getpass
 import struct
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
@@ -145,12 +145,21 @@ class HiveCatalog:
         return frozenset(map(values_of_name, names))
 
     def locations(self, database: str, name: str, partitions: Sequence[PartitionValues], batch: int) -> Located:
-        keys, found = self._keys(database, name, partitions), dict[PartitionValues, str]()
+        return {tuple(one.values): one.sd.location for one in self._entries(database, name, partitions, batch)}
+
+    def own_columns(
+        self, database: str, name: str, partitions: Sequence[PartitionValues], batch: int
+    ) -> Mapping[PartitionValues, tuple[CatalogColumn, ...]]:
+        return {tuple(one.values): _columns(one.sd.cols) for one in self._entries(database, name, partitions, batch)}
+
+    def _entries(
+        self, database: str, name: str, partitions: Sequence[PartitionValues], batch: int
+    ) -> Iterator[_Thrift]:
+        """The metastore's entries of those of these partitions that are there."""
+        keys = self._keys(database, name, partitions)
         for some in in_batches(partitions, batch):
             names = [_name(keys, values) for values in some]
-            for one in self._call(partial(self._client.get_partitions_by_names, database, name, names)):
-                found[tuple(one.values)] = one.sd.location
-        return found
+            yield from self._call(partial(self._client.get_partitions_by_names, database, name, names))
 
     def add_partitions(self, database: str, name: str, table: CatalogTable, added: Located, batch: int) -> None:
         # Hudi gives partitions the columns without comments.

@@ -142,7 +142,7 @@ def calling(what: str, storage: Storage, options: WriteOptions) -> Iterator[Logg
 
 
 def register(storage: Storage, options: WriteOptions) -> None:
-    """After a call: register the table in the catalogs that the options name, and export it if they ask for it. Never raises."""
+    """After a call: register the table in the catalogs that the options name, and export it if asked. Never raises."""
     if isinstance(storage, StagedTable):
         return
     if options.sync.catalogs:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from pyhudi.services.clean.runs import CleanResult
     from pyhudi.services.results import ClusteringResult, CompactionResult
     from pyhudi.spark.names import SparkSession, StructType
+    from pyhudi.sync.check.result import SyncCheck
     from pyhudi.sync.result import SyncResult
     from pyhudi.table.at import TableAt
     from pyhudi.table.exports import ExportedFile
@@ -625,6 +626,22 @@ class HudiTable(Readable):
 
         parsed = self._handle.write_options(self._handle.options(options))
         return sync_now(catalog, self._handle.fresh(), parsed.sync)
+
+    def sync_check(self, engine: str | None = None, *, options: Options | None = None) -> SyncCheck:
+        """Which engines read the table as it is, which rows they would miss or show wrongly, and what to do about it.
+
+        Where options name a catalog, what is registered there is compared with what is here. Nothing is changed, there
+        or here. Rows that only log files have are counted while these are small (docs/engines.md).
+
+        Args:    engine: "athena", "trino", "duckdb" and so on; None: all that the rules know.
+                 options: Hudi's own keys, such as `hoodie.datasource.hive_sync.metastore.uris`.
+        Returns: a result that is true without problems and prints as a table.
+        Raises:  ConfigError for an unknown engine, StorageError when the catalog does not answer.
+        """
+        from pyhudi.sync.calls import check_now
+
+        parsed = self._handle.write_options(self._handle.options(options))
+        return check_now(engine, self._handle.fresh(), parsed)
 
     def export_metadata(self, format: str, *, options: Options | None = None) -> ExportResult:
         """Let engines of another format read the table: its metadata over the table's own files, which stay as they

@@ -124,6 +124,13 @@ class MemoryCatalog:
         there = self.databases[database][name].locations
         return {values: there[values] for values in partitions if values in there}
 
+    def own_columns(
+        self, database: str, name: str, partitions: Sequence[PartitionValues], batch: int
+    ) -> Mapping[PartitionValues, tuple[CatalogColumn, ...]]:
+        self._called("own_columns", len(partitions))
+        there = self.databases[database][name].columns_of
+        return {values: there[values] for values in partitions if values in there}
+
     def add_partitions(self, database: str, name: str, table: CatalogTable, added: Located, batch: int) -> None:
         if not added:
             return

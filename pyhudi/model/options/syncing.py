@@ -87,7 +87,7 @@ def _properties(option_key: str, text: str) -> Mapping[str, str]:
 class SyncOptions:
     """`catalogs`: those in which each commit registers the table. `database`, `table`: None for those of the table's
     own properties. `has_partition_fields`: the call names the partition columns, or says that there are none.
-    `catalog`: whose options these are.
+    `catalog`: whose options these are. `named_catalogs`: those that the options turn on, or say where they are.
     """
 
     catalogs: tuple[str, ...] = computed(tuple, _ENABLE_ROW, _META_ENABLE_ROW, _TOOL_ROW)
@@ -230,6 +230,7 @@ class SyncOptions:
     glue: GlueOptions = part(GlueOptions)
     has_partition_fields: bool = False
     catalog: str = "hive"
+    named_catalogs: tuple[str, ...] = ()
 
     def of(self, catalog: str) -> SyncOptions:
         """The options as a catalog takes them: with its own in the place of those of HiveSyncTool."""
@@ -265,8 +266,13 @@ def sync_options(values: Values) -> SyncOptions:
     catalogs = _catalogs(values)
     for catalog in catalogs:
         check_sync_library(f"A sync to {catalog} after each commit", catalog)
-    has_fields = values.is_given(key_of_sync("partition_fields"))
-    return replace(parse(SyncOptions, values), catalogs=catalogs, has_partition_fields=has_fields)
+    places = {"hive": key_of_sync("uris"), "glue": key_of(GlueOptions, "database")}
+    return replace(
+        parse(SyncOptions, values),
+        catalogs=catalogs,
+        has_partition_fields=values.is_given(key_of_sync("partition_fields")),
+        named_catalogs=tuple(name for name, key in places.items() if name in catalogs or values.is_given(key)),
+    )
 
 
 def _catalogs(values: Values) -> tuple[str, ...]:
