@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from pyhudi.session.stream_sink import write_batches_to
     from pyhudi.sql.duckdb_session import DuckDbSession, sql
     from pyhudi.sql.procedures.registry import call
+    from pyhudi.streamer.streamer import Streamer
     from pyhudi.table.at import TableAt
     from pyhudi.table.bootstrap import bootstrap
     from pyhudi.table.dataset import HudiDataset
@@ -74,6 +75,7 @@ __all__ = [
     "Scan",
     "SchemaMismatch",
     "StorageError",
+    "Streamer",
     "TableAt",
     "TableError",
     "TableExists",
@@ -106,6 +108,7 @@ _HOME = {
     "HudiTable": "pyhudi.table.hudi_table",
     "Merge": "pyhudi.table.merge_builder",
     "Scan": "pyhudi.table.scan",
+    "Streamer": "pyhudi.streamer.streamer",
     "TableAt": "pyhudi.table.at",
     "WriteResult": "pyhudi.actions.result",
     "bootstrap": "pyhudi.table.bootstrap",

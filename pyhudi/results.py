@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pyhudi.services.table_type import TypeChange
     from pyhudi.services.versions.upgrade import VersionChange
     from pyhudi.sql.duckdb_frames import SqlResult
+    from pyhudi.streamer.streamer import StreamerCheck, StreamerRun
     from pyhudi.sync.check.result import EngineVerdict, SyncCheck, SyncFinding
     from pyhudi.sync.result import SyncedTable, SyncResult
     from pyhudi.table.change import Checkpoint
@@ -65,6 +66,8 @@ __all__ = [
     "Savepoint",
     "Savepoints",
     "SqlResult",
+    "StreamerCheck",
+    "StreamerRun",
     "SyncCheck",
     "SyncFinding",
     "SyncResult",
@@ -109,6 +112,8 @@ _HOME = {
     "Savepoint": "pyhudi.services.savepoint",
     "Savepoints": "pyhudi.services.savepoint",
     "SqlResult": "pyhudi.sql.duckdb_frames",
+    "StreamerCheck": "pyhudi.streamer.streamer",
+    "StreamerRun": "pyhudi.streamer.streamer",
     "SyncCheck": "pyhudi.sync.check.result",
     "SyncFinding": "pyhudi.sync.check.result",
     "SyncResult": "pyhudi.sync.result",

@@ -26,6 +26,7 @@ from pyhudi.actions.constraints import check_same_constraints
 from pyhudi.actions.metadata_participant import METADATA_TABLE
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.stream_batches import check_is_new
+from pyhudi.actions.streamer_checkpoints import check_checkpoint
 from pyhudi.actions.undo.checks import check_not_being_undone
 from pyhudi.actions.undo.restore import finish_restores
 from pyhudi.actions.undo.rollback import finish_rollbacks, is_being_rolled_back, undo
@@ -236,6 +237,7 @@ def _complete(
         check_same_constraints(began.meta, now.meta)
         check_same_history(prepared.schedule, began.meta, now.meta)
         check_is_new(began.options.stream, began.meta, now.meta)
+        check_checkpoint(began.options.stream, now.meta)
 
     def latest(now: ActionContext) -> CommitMetadata:
         metadata = with_latest_schema(body, inflight, prepared.schedule, began, now.meta)

@@ -126,6 +126,18 @@ COMMANDS = (
         ),
     ),
     Command(
+        "stream", "Run a pipeline: from files, Kafka or a Hudi table into a table, each row exactly once.", "",
+        own="pyhudi.cli.streams:stream",
+        details="One round; with hoodie.streamer.continuous=true rounds until SIGTERM, which lets the batch end. "
+        "--option counts before the file.",
+        takes=(
+            arg("config", meaning="A TOML file, or a properties file of HoodieStreamer (docs/streamer.md)."),
+            arg("--check", meaning="Try the source, the schema and the table, and show five rows as they would be "
+                "written. Nothing is written.", action="store_true"),
+            arg("--until-empty", meaning="Go on until the source has nothing new.", action="store_true"),
+        ),
+    ),
+    Command(
         "bootstrap", "Make a table of a folder of Parquet or ORC files, by default without copying them.",
         "pyhudi.bootstrap", own=f"{_R}:bootstrap",
         details="Without --partition-by the partition columns are those that folders name (city=rome).",

@@ -25,12 +25,14 @@ from pyhudi.model.options import (
     OptionSpec,
     ReadOptions,
     WriteOptions,
+    streamer_options,
 )
 from tests.support.source import attribute_chains, modules
 
 PARSE: dict[OptionScope, Callable[[dict[str, str]], Any]] = {
     OptionScope.WRITE: WriteOptions.parse,
     OptionScope.READ: ReadOptions.parse,
+    OptionScope.STREAM: streamer_options,
 }
 HONOURED = [
     pytest.param(spec, scope, id=f"{spec.key}-{scope.value}") for spec in OPTIONS for scope in sorted(spec.scopes)
@@ -39,6 +41,7 @@ HONOURED = [
 NEEDED = {
     "hoodie.datasource.write.commitmeta.key.prefix": {"text.of": "the caller"},
     "hoodie.orc.compression.codec": {"hoodie.table.base.file.format": "ORC"},
+    "hoodie.pyhudi.streamer.notes": {"hoodie.pyhudi.streamer.after": "none"},
     "hoodie.orc.max.file.size": {"hoodie.table.base.file.format": "ORC"},
 }
 # What an options object, or a part of one, is called where it is used; parts are also called by their field's name.

@@ -24,10 +24,12 @@ from pyhudi.model.options import (
     options_from_keywords,
     resolve,
     spec_of,
+    streamer_options,
 )
 from pyhudi.model.options.concurrency import RETRIES_BY_DEFAULT, ConcurrencyOptions
 from pyhudi.model.options.declare import specs_of
 from pyhudi.model.options.not_honoured import options_not_honoured
+from pyhudi.model.options.streamer import StreamerOptions
 from pyhudi.model.table_format import TableFormat
 from tests.support.source import modules
 
@@ -136,7 +138,11 @@ SAID_BY_BEING_GIVEN = {
 
 @pytest.mark.filterwarnings("ignore::pyhudi.HudiOptionWarning")  # schema on read, whose default is not what reads do
 def test_giving_the_default_of_the_page_is_the_same_as_giving_nothing():
-    parses = {OptionScope.WRITE: WriteOptions.parse, OptionScope.READ: ReadOptions.parse}
+    parses = {
+        OptionScope.WRITE: WriteOptions.parse,
+        OptionScope.READ: ReadOptions.parse,
+        OptionScope.STREAM: streamer_options,
+    }
     plain = {scope: leaves(parse({})) for scope, parse in parses.items()}
     unlike: dict[str, set[str]] = {}
     for spec in OPTIONS:
@@ -150,7 +156,7 @@ def test_giving_the_default_of_the_page_is_the_same_as_giving_nothing():
 
 
 def test_every_class_that_declares_options_is_in_the_catalogue():
-    declared = {spec.key for kind in (WriteOptions, ReadOptions) for spec in specs_of(kind)}
+    declared = {spec.key for kind in (WriteOptions, ReadOptions, StreamerOptions) for spec in specs_of(kind)}
     without_a_field = {"hoodie.layout.optimize.enable", "hoodie.schema.on.read.enable"}
     assert declared | without_a_field == {spec.key for spec in OPTIONS}
 

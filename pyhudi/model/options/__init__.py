@@ -4,7 +4,7 @@ No code behind these uses text keys. Each option is declared in one place, usual
 (`declare.py` explains how); docs/options.md is generated from there: `python -m pyhudi.model.options`.
 """
 
-from pyhudi.model.options.calls import ReadOptions, WriteOptions
+from pyhudi.model.options.calls import ReadOptions, WriteOptions, streamer_options
 from pyhudi.model.options.catalogue import (
     ARGUMENTS,
     KEYWORDS,
@@ -39,4 +39,5 @@ __all__ = [
     "options_from_keywords",
     "resolve",
     "spec_of",
+    "streamer_options",
 ]

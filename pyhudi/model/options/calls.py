@@ -49,6 +49,7 @@ from pyhudi.model.options.retention import (
 )
 from pyhudi.model.options.services import ClusteringOptions, CompactionOptions, clustering_options, compaction_options
 from pyhudi.model.options.spec import HudiOptionWarning, OptionScope
+from pyhudi.model.options.streamer import StreamerOptions
 from pyhudi.model.options.streaming import SourceOptions, StreamOptions
 from pyhudi.model.options.syncing import SyncOptions, sync_options
 from pyhudi.model.options.table import KeyOptions, TableOptions, VersionOptions, key_options
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ReadOptions",
     "WriteOptions",
+    "streamer_options",
 ]
 
 
@@ -162,3 +164,8 @@ class ReadOptions(QueryOptions, MergerOptions):
                 HudiOptionWarning,
             )
         return parse(cls, values)
+
+
+def streamer_options(options: Mapping[str, object]) -> StreamerOptions:
+    """The options of a pipeline from text; see `resolve` for spellings, warnings and errors."""
+    return parse(StreamerOptions, Values(resolve(options, None, OptionScope.STREAM)))

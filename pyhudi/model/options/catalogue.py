@@ -36,6 +36,7 @@ from pyhudi.model.options.reporting import CallbackOptions, MetricsOptions
 from pyhudi.model.options.retention import ArchivingOptions, CleaningOptions, TtlOptions
 from pyhudi.model.options.services import LAYOUT_ENABLE, ClusteringOptions, CompactionOptions
 from pyhudi.model.options.spec import HudiOptionWarning, OptionScope, OptionSpec, Support, text_of
+from pyhudi.model.options.streamer import StreamerOptions
 from pyhudi.model.options.streaming import SourceOptions, StreamOptions
 from pyhudi.model.options.syncing import SyncOptions
 from pyhudi.model.options.table import KeyOptions, TableOptions, VersionOptions
@@ -89,6 +90,7 @@ OPTIONS: tuple[OptionSpec, ...] = (
     *topic("Statements of SQL", StatementOptions),
     *topic("Reading", QueryOptions, SCHEMA_HISTORY),
     *topic("Streams", StreamOptions, SourceOptions),
+    *topic("Streamer", StreamerOptions),
 )
 # Python names of options: those in ARGUMENTS are in signatures, the others only in errors that name the key.
 KEYWORDS: Mapping[str, str] = MappingProxyType(

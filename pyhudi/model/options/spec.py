@@ -43,6 +43,7 @@ class OptionScope(str, Enum):
 
     WRITE = "write"
     READ = "read"
+    STREAM = "stream"  # a pipeline of the Streamer
 
 
 ON_READ = frozenset({OptionScope.READ})

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from pyhudi.model.options.declare import Values, milliseconds, option, parse
+from pyhudi.errors import ConfigError
+from pyhudi.model.options.declare import Values, milliseconds, option, parse, row
 from pyhudi.model.options.spec import ON_READ, Kind
 
 __all__ = [
@@ -22,6 +23,8 @@ __all__ = [
     "SINK_CHECKPOINT",
     "SINK_QUERY",
     "START_OFFSET",
+    "STREAMER_AFTER",
+    "STREAMER_NOTES",
     "SourceOptions",
     "StreamOptions",
     "sink_checkpoint",
@@ -35,7 +38,15 @@ IDENTIFIER = "hoodie.datasource.write.streaming.checkpoint.identifier"
 START_OFFSET = "hoodie.datasource.streaming.startOffset"
 MAX_COMMITS = "hoodie.pyhudi.streaming.max.commits.per.batch"
 MAX_BYTES = "hoodie.pyhudi.streaming.max.bytes.per.batch"
+STREAMER_AFTER = "hoodie.pyhudi.streamer.after"
+STREAMER_NOTES = "hoodie.pyhudi.streamer.notes"
 _UNNAMED = "default_single_writer"
+_NOTES_ROW = row(
+    STREAMER_NOTES,
+    None,
+    "The checkpoint that comes into the table with a batch of the Streamer, as JSON. The Streamer sets it.",
+    Kind.TEXT,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +66,14 @@ class StreamOptions:
         _UNNAMED,
         "Name of the stream. Unnamed streams are distinguished by the query ids of their checkpoints. For named "
         "streams only the name counts, so a new checkpoint location needs a new name.",
+    )
+    streamer_after: str | None = option(
+        STREAMER_AFTER,
+        None,
+        "The write is a batch of the Streamer that was read from the checkpoint of this commit (`none`: without one). "
+        "It is refused when another commit has brought a checkpoint since. The Streamer sets it.",
+        Kind.TEXT,
+        also=(_NOTES_ROW,),
     )
     query: str | None = option(
         QUERY_ID,
@@ -132,7 +151,17 @@ DEFAULT_SOURCE = SourceOptions()
 def sink_checkpoint(values: Values) -> dict[str, str]:
     """The extra metadata that identifies the commit of a batch; none for other writes."""
     options = parse(StreamOptions, values)
+    if options.streamer_after is not None:
+        return _notes(values.texts.get(STREAMER_NOTES, "{}"))
     if options.batch_id is None:
         return {}
     notes = {SINK_CHECKPOINT: str(options.batch_id), SINK_QUERY: options.query}
     return {key: json.dumps({options.identifier: text}, separators=(",", ":")) for key, text in notes.items() if text}
+
+
+def _notes(text: str) -> dict[str, str]:
+    """The notes of the Streamer. Raises ConfigError."""
+    try:
+        return {str(key): str(value) for key, value in json.loads(text).items()}
+    except (ValueError, AttributeError) as error:
+        raise ConfigError(f"{STREAMER_NOTES}: expected a JSON object of texts, found {text!r:.200}.") from error

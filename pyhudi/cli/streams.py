@@ -1,0 +1,28 @@
+"""The command of pipelines."""
+
+from __future__ import annotations
+
+import sys
+
+from pyhudi.cli.options import Common
+from pyhudi.cli.reply import Reply
+
+__all__ = ["stream"]
+
+
+def stream(common: Common, config: str, check: bool = False, until_empty: bool = False) -> Reply:
+    """A line about each round on standard error, and the sum at the end. `--option` counts before the file."""
+    from pyhudi import Streamer
+    from pyhudi.streamer.settings import WithMore
+
+    streamer = Streamer(WithMore(config, {**common.options, **common.settings["storage_options"]}))
+    try:
+        if check:
+            return Reply(streamer.check())
+        return Reply(streamer.run(until_empty=until_empty, told=_say))
+    finally:
+        streamer.close()
+
+
+def _say(line: str) -> None:
+    print(f"pyhudi: {line}", file=sys.stderr, flush=True)

@@ -1,0 +1,223 @@
+"""JSON messages as columns: Arrow parses all of a batch at once. What doesn't fit is found by halving, and set aside.
+
+    all messages joined by line ends ─ pyarrow.json ─ as many rows as messages → done
+                                                    └ else each is parsed alone (msgspec): no JSON, no object → aside
+                                                      the rest once more; halves without the row that has no fit
+
+Types are the table's where it has the column. New columns get those of JSON: texts stay texts, also where they look
+like times. RowColumns of types that JSON has not (decimals, dates, times, binaries) take the way by Python values.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+import msgspec
+import pyarrow as pa
+import pyarrow.json as pajson
+import pyarrow.types as pt
+
+from pyhudi.errors import HudiError, SchemaMismatch
+from pyhudi.schema.projection import project
+from pyhudi.table.column_values import type_in
+from pyhudi.table.row_files.text_values import column_of_json
+
+__all__ = ["Decoded", "RowColumns", "decode_json", "read_in_parts", "typed_columns"]
+
+_BLOCK_BYTES = 8 << 20
+_REFUSED_MAX = 10_000  # messages that are looked for one by one
+_PLAIN = (pa.bool_(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.string())
+_ALONE = 64  # so few messages that have no fit together are tried one by one
+
+
+@dataclass(frozen=True, slots=True)
+class RowColumns:
+    """The columns that rows shall have. `is_whole`: these and no others; else rows may bring more."""
+
+    schema: pa.Schema
+    is_whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """`rows`: of the messages `kept`, by their numbers; None: of all. `refused`: number and reason of the others."""
+
+    rows: pa.Table
+    kept: Sequence[int] | None
+    refused: Sequence[tuple[int, str]]
+
+
+def decode_json(messages: Sequence[bytes], columns: RowColumns) -> Decoded:
+    """The rows of JSON objects. A field that a message lacks is null.
+
+    Raises: SchemaMismatch when more than some thousand messages don't fit.
+    """
+    exact = not all(_is_of_json(field.type) for field in columns.schema)
+    parse = _parse_exact if exact else _parse
+    if not messages:
+        return Decoded(columns.schema.empty_table(), None, ())
+    try:
+        return Decoded(parse(messages, columns), None, ())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, HudiError, ValueError, TypeError):
+        pass
+    refused: dict[int, str] = {}
+    good: list[int] = []
+    decoder = msgspec.json.Decoder()
+    for number, message in enumerate(messages):
+        try:
+            value = decoder.decode(message)
+        except (msgspec.DecodeError, RecursionError, ValueError) as error:
+            refused[number] = f"no JSON: {error}"
+            continue
+        if isinstance(value, dict):
+            good.append(number)
+        else:
+            refused[number] = f"a row is an object, found {type(value).__name__}"
+    lines = [messages[number].strip().replace(b"\r", b" ").replace(b"\n", b" ") for number in good]
+    tables, kept = read_in_parts(lambda at: parse([lines[one] for one in at], columns), len(lines), refused, good)
+    rows = typed_columns(tables) if tables else columns.schema.empty_table()
+    return Decoded(rows, kept, sorted(refused.items()))
+
+
+def read_in_parts(
+    read: Callable[[Sequence[int]], pa.Table], count: int, refused: dict[int, str], numbers: Sequence[int]
+) -> tuple[list[pa.Table], list[int]]:
+    """The parts that can be read, by halving; the numbers of their rows. The others go into `refused`.
+
+    Args:    read: some of `count` rows, by their places. numbers: place → number.
+    Raises:  SchemaMismatch when too many can't be read.
+    """
+    tables: list[pa.Table] = []
+    kept: list[int] = []
+    waiting = [range(count)] if count else []
+    while waiting:
+        part = waiting.pop()
+        try:
+            tables.append(read(part))
+            kept += [numbers[at] for at in part]
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, HudiError, ValueError, TypeError) as error:
+            if len(part) == 1:
+                refused[numbers[part[0]]] = str(error.args[0] if error.args else error)[:500]
+                if len(refused) > _REFUSED_MAX:
+                    raise SchemaMismatch(
+                        f"More than {_REFUSED_MAX:,} rows of a batch don't fit the table, the last one because: "
+                        f"{error}. The source has another form than the pipeline says; nothing was written."
+                    ) from error
+                continue
+            step = 1 if len(part) <= _ALONE else (len(part) + 1) // 2
+            waiting += [part[at : at + step] for at in range(0, len(part), step)][::-1]
+    return tables, kept
+
+
+def typed_columns(tables: Sequence[pa.Table]) -> pa.Table:
+    """Parts with each other's columns."""
+    if len(tables) == 1:
+        return tables[0]
+    schema = pa.unify_schemas([table.schema for table in tables], promote_options="permissive")
+    return pa.concat_tables([project(table, schema) for table in tables])
+
+
+def _parse(messages: Sequence[bytes], columns: RowColumns) -> pa.Table:
+    """All messages by Arrow. Raises ArrowInvalid, ValueError."""
+    joined = b"\n".join(messages)
+    lines = len(messages) - 1
+    # Each message is one line, and begins one object: then as many rows as messages means a row of each.
+    if not joined.startswith(b"{") or joined.count(b"\n") != lines or joined.count(b"\n{") != lines:
+        raise ValueError("not a line each")
+    joined.decode()
+    table = _read(joined, columns.schema, columns.is_whole)
+    new = [field for field in table.schema if field.name not in columns.schema.names]
+    texts = [pa.field(field.name, _as_text(field.type)) for field in new]
+    if texts != new:
+        table = _read(joined, pa.schema([*columns.schema, *texts]), columns.is_whole)
+    if table.num_rows != len(messages):
+        raise ValueError(f"{len(messages)} messages, {table.num_rows} rows")
+    return _without_untyped(table)
+
+
+def _read(joined: bytes, schema: pa.Schema, is_whole: bool) -> pa.Table:
+    parse = pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore" if is_whole else "infer")
+    try:
+        return pajson.read_json(io.BytesIO(joined), pajson.ReadOptions(block_size=_BLOCK_BYTES), parse)
+    except pa.ArrowInvalid as error:
+        if "straddling" not in str(error) or len(joined) >= 2**31 - 1:
+            raise
+    return pajson.read_json(io.BytesIO(joined), pajson.ReadOptions(block_size=len(joined) + 1), parse)
+
+
+def _parse_exact(messages: Sequence[bytes], columns: RowColumns) -> pa.Table:
+    """All messages by Python values. Raises msgspec's errors, which are ValueErrors, and SchemaMismatch."""
+    decoder = msgspec.json.Decoder(float_hook=Decimal)
+    rows = [decoder.decode(message) for message in messages]
+    if not all(type(row) is dict for row in rows):
+        raise ValueError("not an object each")
+    names = list(columns.schema.names)
+    if not columns.is_whole:
+        names += [name for name in dict.fromkeys(name for row in rows for name in row) if name not in names]
+    arrays = []
+    for name in names:
+        kind = type_in(columns.schema, name)
+        values = [row.get(name) for row in rows]
+        array = column_of_json(name, values if kind is not None else [_plain(value) for value in values], kind)
+        arrays.append(array if kind is None or array.type == kind else project_to(array, name, kind))
+    return _without_untyped(pa.Table.from_arrays(arrays, names=names))
+
+
+def project_to(array: pa.Array, name: str, kind: pa.DataType) -> pa.Array:
+    """A column in the type of the table's."""
+    target = pa.schema([pa.field(name, kind)])
+    return project(pa.Table.from_arrays([array], names=[name]), target).column(0).combine_chunks()
+
+
+def _plain(value: object) -> object:
+    """A value of a column that the table lacks: numbers with a point are floats."""
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list) else value
+
+
+def _is_of_json(kind: pa.DataType) -> bool:
+    """Does Arrow's parser give this type, as JSON means it?"""
+    if pt.is_struct(kind):
+        return all(_is_of_json(kind.field(at).type) for at in range(kind.num_fields))
+    if pt.is_list(kind):
+        return _is_of_json(kind.value_type)
+    return kind in _PLAIN
+
+
+def _as_text(kind: pa.DataType) -> pa.DataType:
+    """A type of Arrow's parser, with texts where it saw times in texts."""
+    if pt.is_timestamp(kind):
+        return pa.string()
+    if pt.is_struct(kind):
+        return pa.struct(
+            [pa.field(one.name, _as_text(one.type)) for one in (kind.field(at) for at in range(kind.num_fields))]
+        )
+    return pa.list_(_as_text(kind.value_type)) if pt.is_list(kind) else kind
+
+
+def _without_untyped(table: pa.Table) -> pa.Table:
+    """Without columns, and fields of structs, that had no value: a later batch says their types."""
+    fields = [(field.name, _typed(field.type)) for field in table.schema]
+    target = pa.schema([pa.field(name, kind) for name, kind in fields if kind is not None])
+    if target == table.schema:
+        return table
+    return project(table.select(target.names), target)
+
+
+def _typed(kind: pa.DataType) -> pa.DataType | None:
+    if pt.is_null(kind):
+        return None
+    if pt.is_struct(kind):
+        parts = [(kind.field(at).name, _typed(kind.field(at).type)) for at in range(kind.num_fields)]
+        typed = [pa.field(name, part) for name, part in parts if part is not None]
+        return pa.struct(typed) if typed else None
+    if pt.is_list(kind):
+        item = _typed(kind.value_type)
+        return None if item is None else pa.list_(item)
+    return kind

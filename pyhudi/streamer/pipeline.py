@@ -1,0 +1,188 @@
+"""One round: from the checkpoint in the table to the commit that brings rows and the next checkpoint.
+
+    newest checkpoint → source → transformers → columns of the table → rows without a key aside → write
+
+The write is refused when another checkpoint came into the table since the first step (`CheckpointMoved`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import xxhash
+
+from pyhudi.actions.result import WriteResult
+from pyhudi.actions.streamer_checkpoints import newest_checkpoint
+from pyhudi.errors import ConfigError
+from pyhudi.formats.avro.schema import without_meta
+from pyhudi.meta_client import MetaClient
+from pyhudi.result import plain
+from pyhudi.schema.projection import project
+from pyhudi.storage import open_storage
+from pyhudi.storage.clock import Clock
+from pyhudi.streamer.checkpoints import Start, batch_options, start_of
+from pyhudi.streamer.json_messages import RowColumns
+from pyhudi.streamer.quarantine import check_share, set_aside
+from pyhudi.streamer.schemas import provided_columns
+from pyhudi.streamer.settings import PipelineSettings
+from pyhudi.streamer.sources.registry import open_source
+from pyhudi.streamer.sources.source import Batch, Rejected, RowSource, SourceSetting
+from pyhudi.streamer.transforms import transforms_of
+from pyhudi.table.save import write
+from pyhudi.timeline.table_properties import table_exists
+
+__all__ = ["Pipeline", "Read", "Round"]
+
+_RECORD_KEY = "hoodie.datasource.write.recordkey.field"
+_OPERATION = "hoodie.datasource.write.operation"
+_NAME = "hoodie.table.name"
+_NULLS = "hoodie.write.set.null.for.missing.columns"
+_REPLACING = ("insert_overwrite", "insert_overwrite_table")
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a round read, as it would be written."""
+
+    start: Start
+    batch: Batch
+    rows: pa.Table
+    rejected: Sequence[Rejected]
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What a round did. `written`: None where there was nothing to commit."""
+
+    rows: int
+    rejected: int
+    lost: int
+    checkpoint: str | None
+    written: WriteResult | None
+    said: Sequence[str]
+
+
+class Pipeline:
+    """The parts of a configuration, opened once. Raises ConfigError for parts that don't go together."""
+
+    def __init__(self, settings: PipelineSettings, clock: Clock) -> None:
+        self._settings = settings
+        self._storage = open_storage(settings.target, settings.store)
+        self._provided = provided_columns(settings)
+        self._transforms = transforms_of(settings)
+        self._source: RowSource = open_source(SourceSetting(settings, clock))
+        self._meta: MetaClient | None = None
+        self._held: Start | None = None  # where to go on as long as there is no table to note it
+        quarantine = settings.options.quarantine
+        if quarantine.is_on and quarantine.path is None:
+            raise ConfigError(
+                f"{settings.place}: hoodie.errortable.base.path is missing: the place of the quarantine table."
+            )
+
+    def close(self) -> None:
+        """Let the source go."""
+        self._source.close()
+
+    def read(self, limit: int | None = None) -> Read | None:
+        """The next rows as they would be written; None when there is nothing new."""
+        options = self._settings.options
+        start = self._start()
+        batch = self._source.read(start, limit or options.source_limit, self._columns())
+        if batch is None:
+            return None
+        rows = batch.rows
+        if rows.num_rows:
+            for transform in self._transforms:
+                rows = transform(rows)
+        if self._provided.target is not None:
+            rows = project(rows, self._provided.target) if rows.num_rows else self._provided.target.empty_table()
+        rows, keyless = self._with_keys(rows)
+        return Read(start, batch, rows, [*batch.rejected, *keyless])
+
+    def run(self) -> Round | None:
+        """Read and write a batch; None when there is nothing new.
+
+        Raises: HudiError; nothing of the batch is visible then. CheckpointMoved: read again.
+        """
+        read = self.read()
+        if read is None:
+            return None
+        batch, options = read.batch, self._settings.options
+        check_share(self._settings, read.rejected, read.rows.num_rows)
+        set_aside(self._settings, read.rejected)
+        is_new = batch.checkpoint != read.start.text or any(
+            (read.start.notes or {}).get(key) != text for key, text in batch.notes.items()
+        )
+        written = None
+        if read.rows.num_rows or is_new or options.commits_empty:
+            written = self._write(read)
+        if written is None and self._meta is None:
+            self._held = replace(read.start, text=batch.checkpoint, notes=batch.notes, is_given=False)
+        return Round(read.rows.num_rows, len(read.rejected), batch.lost, batch.checkpoint, written, batch.said)
+
+    def _write(self, read: Read) -> WriteResult | None:
+        settings, rows = self._settings, read.rows
+        notes = batch_options(
+            settings.options, read.start, read.batch.checkpoint, read.batch.notes, is_v2=self._source.writes_v2
+        )
+        options = {_NULLS: "true", _NAME: self._storage.root.rstrip("/").rpartition("/")[2], **settings.write, **notes}
+        if settings.options.filters_dupes:
+            options["hoodie.datasource.insert.dup.policy"] = "drop"
+        if not rows.num_rows:
+            # No rows: the checkpoint alone goes on, and an overwrite replaces nothing.
+            if self._meta is None and not rows.num_columns:
+                return None
+            if self._meta is not None:
+                rows = _data_columns(self._meta).empty_table()
+            if settings.operation in _REPLACING:
+                options[_OPERATION] = "bulk_insert"
+        return write(self._storage, rows, options, "append", None)
+
+    def _start(self) -> Start:
+        if self._meta is not None:
+            self._meta = self._meta.reload()
+        elif table_exists(self._storage):
+            self._meta = MetaClient.load(self._storage)
+        if self._meta is None:
+            return self._held or start_of(self._settings.options, None, has_commits=False)
+        newest = newest_checkpoint(self._meta)
+        try:
+            return start_of(self._settings.options, newest, has_commits=bool(self._meta.timeline.commits().instants))
+        except ConfigError as error:
+            raise ConfigError(f"{self._storage.root}: {error}") from error
+
+    def _columns(self) -> RowColumns:
+        """The columns of what is read: the provider's; the table's where rows come into it as they are."""
+        if self._provided.source is not None:
+            return RowColumns(self._provided.source, is_whole=True)
+        if self._meta is None or self._transforms:
+            return RowColumns(pa.schema([]))
+        return RowColumns(_data_columns(self._meta))
+
+    def _with_keys(self, rows: pa.Table) -> tuple[pa.Table, list[Rejected]]:
+        """The rows that have all keys, and the others."""
+        if self._meta is not None:
+            names = list(self._meta.config.record_key_fields)
+        else:
+            names = [name.strip() for name in self._settings.write.get(_RECORD_KEY, "").split(",") if name.strip()]
+        keys = [name for name in names if name in rows.schema.names]
+        if not keys or not any(rows.column(name).null_count for name in keys):
+            return rows, []
+        valid = pc.is_valid(rows.column(keys[0]))
+        for name in keys[1:]:
+            valid = pc.and_(valid, pc.is_valid(rows.column(name)))
+        rejected = []
+        for row in rows.filter(pc.invert(valid)).to_pylist():
+            text = json.dumps(plain(row), ensure_ascii=False)
+            position = f"{self._settings.options.source}#{xxhash.xxh64_hexdigest(text.encode())}"
+            rejected.append(Rejected(position, text, f"a row without a value in its key {', '.join(keys)}"))
+        return rows.filter(valid), rejected
+
+
+def _data_columns(meta: MetaClient) -> pa.Schema:
+    """The columns of a table, without its meta columns."""
+    return without_meta(meta.table_schema())

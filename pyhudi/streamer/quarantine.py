@@ -1,0 +1,66 @@
+"""The quarantine table: what of a source is no row of the table, with its place and the reason.
+
+It is an ordinary Hudi table, upserted by the position, before the batch is written. A batch that is read again after a
+crash sets the same rows aside under the same positions, so each is there once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from pyhudi.errors import ConfigError, SchemaMismatch
+from pyhudi.storage import open_storage
+from pyhudi.streamer.settings import PipelineSettings
+from pyhudi.streamer.sources.source import Rejected
+from pyhudi.table.save import write
+
+__all__ = ["check_share", "set_aside"]
+
+_COLUMNS = pa.schema(
+    [("position", pa.string()), ("source", pa.string()), ("text", pa.string()), ("reason", pa.string())]
+)
+
+
+def check_share(settings: PipelineSettings, rejected: Sequence[Rejected], rows: int) -> None:
+    """Raise SchemaMismatch where rows don't fit, and the options don't let them, or not so many, be set aside."""
+    options = settings.options
+    if not rejected:
+        return
+    first = rejected[0]
+    count = f"{len(rejected):,} of {len(rejected) + rows:,} rows don't fit the table"
+    example = f"the first is {first.position}: {first.reason}"
+    if not (options.quarantine.is_on or options.commit_on_errors):
+        raise SchemaMismatch(
+            f"{count}; {example}. Nothing was written. Mend the source, or set such rows aside by "
+            "hoodie.errortable.enable=true and hoodie.errortable.base.path."
+        )
+    share = len(rejected) / (len(rejected) + rows)
+    if share > options.quarantine.max_share:
+        raise SchemaMismatch(
+            f"{count}, a share of {share:.0%}, where hoodie.pyhudi.streamer.quarantine.max.share allows "
+            f"{options.quarantine.max_share:.0%}; {example}. Nothing was written."
+        )
+
+
+def set_aside(settings: PipelineSettings, rejected: Sequence[Rejected]) -> None:
+    """Write the rejected into the quarantine table, if there is one. Raises ConfigError without a place for it."""
+    quarantine = settings.options.quarantine
+    if not quarantine.is_on or not rejected:
+        return
+    if quarantine.path is None:
+        raise ConfigError(f"{settings.place}: hoodie.errortable.base.path is missing: a place for that table.")
+    columns = [
+        [one.position for one in rejected],
+        [settings.options.source] * len(rejected),
+        [one.text for one in rejected],
+        [one.reason for one in rejected],
+    ]
+    storage = open_storage(quarantine.path, settings.store)
+    options = {
+        "hoodie.table.name": quarantine.table or storage.root.rstrip("/").rpartition("/")[2],
+        "hoodie.datasource.write.recordkey.field": "position",
+        "hoodie.datasource.write.operation": "upsert",
+    }
+    write(storage, pa.table(columns, schema=_COLUMNS), options, "append", None)

@@ -1,0 +1,111 @@
+"""Schema providers: the columns of what is read and of what is written."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
+
+import pyarrow as pa
+
+from pyhudi.errors import ConfigError, CorruptFile, StorageError
+from pyhudi.formats.avro.schema import arrow_from_avro
+from pyhudi.registry import Registry
+from pyhudi.storage import open_storage
+from pyhudi.streamer.settings import PipelineSettings
+
+__all__ = ["PROVIDERS", "ProvidedColumns", "fetched_schema", "provided_columns"]
+
+_PACKAGE = "org.apache.hudi.utilities.schema."
+_ROWS = {
+    "FilebasedSchemaProvider": f"{__name__}:from_files",
+    "SchemaRegistryProvider": f"{__name__}:from_registry",
+    "RowBasedSchemaProvider": f"{__name__}:from_rows",
+}
+_TIMEOUT_S = 30
+
+
+@dataclass(frozen=True, slots=True)
+class ProvidedColumns:
+    """`source`: of what is read; `target`: of what is written. None: the table's, and what the rows bring."""
+
+    source: pa.Schema | None = None
+    target: pa.Schema | None = None
+
+
+PROVIDERS: Registry[Callable[[PipelineSettings], ProvidedColumns]] = Registry(
+    kind="schema provider", entries=_ROWS, aliases={f"{_PACKAGE}{name}": name for name in _ROWS}
+)
+
+
+def provided_columns(settings: PipelineSettings) -> ProvidedColumns:
+    """The columns by the provider that the configuration names. Raises ConfigError, StorageError."""
+    name = settings.options.schema_provider
+    if name is None:
+        if settings.options.schemas.source_file is not None:
+            return from_files(settings)
+        return ProvidedColumns()
+    return PROVIDERS.load(name)(settings)
+
+
+def from_rows(settings: PipelineSettings) -> ProvidedColumns:
+    """The rows' own."""
+    return ProvidedColumns()
+
+
+def from_files(settings: PipelineSettings) -> ProvidedColumns:
+    """Avro schemas in files."""
+    files = settings.options.schemas
+    if files.source_file is None:
+        raise ConfigError(f"{settings.place}: hoodie.streamer.schemaprovider.source.schema.file is missing.")
+    source = _columns(_read(files.source_file, settings), files.source_file)
+    if files.target_file is None:
+        return ProvidedColumns(source, source if not settings.options.transformer_names else None)
+    return ProvidedColumns(source, _columns(_read(files.target_file, settings), files.target_file))
+
+
+def from_registry(settings: PipelineSettings) -> ProvidedColumns:
+    """A schema of a Confluent registry, by its URL."""
+    url = settings.options.schemas.registry_url
+    if url is None:
+        raise ConfigError(f"{settings.place}: hoodie.streamer.schemaprovider.registry.url is missing.")
+    columns = _columns(fetched_schema(url), url)
+    return ProvidedColumns(columns, columns if not settings.options.transformer_names else None)
+
+
+def fetched_schema(url: str, user: str | None = None) -> str:
+    """The schema that a registry has at a URL. `user`: "name:password". Raises ConfigError, StorageError."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https"):
+        raise ConfigError(f"The schema registry {url!r:.200}: expected a URL of http or https.")
+    host = parts.netloc.rpartition("@")[2]
+    request = Request(parts._replace(netloc=host).geturl())
+    user = user or (f"{parts.username}:{parts.password or ''}" if parts.username else None)
+    if user is not None:
+        request.add_header("Authorization", f"Basic {b64encode(user.encode()).decode()}")
+    try:
+        with urlopen(request, timeout=_TIMEOUT_S) as answer:
+            schema = json.loads(answer.read())["schema"]
+    except HTTPError as error:
+        if error.code in (401, 403, 404):
+            raise ConfigError(f"The schema registry at {host} answers {error.code} to {parts.path}.") from error
+        raise StorageError(f"The schema registry at {host} gives no schema: {error}. Nothing was written.") from error
+    except (OSError, ValueError, KeyError) as error:
+        raise StorageError(f"The schema registry at {host} gives no schema: {error}. Nothing was written.") from error
+    return str(schema)
+
+
+def _read(path: str, settings: PipelineSettings) -> str:
+    folder, _, name = path.rpartition("/")
+    return open_storage(folder or ".", settings.store).read(name, 1 << 24).decode("utf-8", "replace")
+
+
+def _columns(text: str, where: str) -> pa.Schema:
+    try:
+        return arrow_from_avro(text)
+    except CorruptFile as error:
+        raise ConfigError(f"{where}: no Avro schema of a record: {error}") from error

@@ -1,0 +1,236 @@
+"""Files in a folder or bucket, the oldest first, each once. Source: Hudi's DFSPathSelector.
+
+The checkpoint is Hudi's: milliseconds of the newest file that was read. A file that arrives with an older time (a copy
+that keeps its time, a slow upload) would be lost by it. So the commit also notes which files were read (`READ_FILES`):
+a digest each, of the newest ones, and the time up to which all count as read.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import IO, Any, Literal, cast
+
+import fastavro
+import pyarrow as pa
+import xxhash
+
+from pyhudi.errors import ConfigError, CorruptFile, HudiError, PathNotFound, StorageError
+from pyhudi.formats.avro.schema import arrow_from_avro
+from pyhudi.storage import open_storage
+from pyhudi.storage.base import FileInfo, Storage
+from pyhudi.streamer.checkpoints import Start
+from pyhudi.streamer.json_messages import RowColumns, decode_json, typed_columns
+from pyhudi.streamer.sources.source import Batch, Rejected, SourceSetting
+from pyhudi.table.row_files.csv_rows import csv_reader, csv_types
+
+__all__ = ["READ_FILES", "AvroFiles", "CsvFiles", "JsonFiles", "OrcFiles", "ParquetFiles"]
+
+READ_FILES = "pyhudi.streamer.read.files"  # a key of extra metadata
+_LIMIT_BYTES = 512 << 20
+_NOTED_MAX = 5_000  # files of a note, 16 bytes each
+_LONG_MIN = -(2**63)
+_PAIR = struct.Struct("<qQ")
+_HIDDEN = (".", "_")
+
+
+@dataclass(frozen=True)
+class _Read:
+    """The files that were read: all up to `floor_ms`, and those of the digests, each with its time."""
+
+    floor_ms: int
+    times: Mapping[int, int]
+
+    @classmethod
+    def of(cls, start: Start) -> _Read:
+        """As a commit notes it; by the time alone where the checkpoint is Hudi's, or given by hand."""
+        text = (start.notes or {}).get(READ_FILES)
+        if text and not start.is_given:
+            try:
+                noted = json.loads(text)
+                packed = base64.b64decode(noted["files"])
+                return cls(int(noted["floor"]), {digest: ms for ms, digest in _PAIR.iter_unpack(packed)})
+            except (ValueError, KeyError, TypeError, struct.error) as error:
+                raise CorruptFile(f"The commit {start.after}: {READ_FILES} can't be read: {error}.") from error
+        return cls(_LONG_MIN if start.text is None else _milliseconds(start.text), {})
+
+    def has(self, file: FileInfo) -> bool:
+        return file.modified_ms <= self.floor_ms or _digest(file) in self.times
+
+    def with_files(self, files: Sequence[FileInfo]) -> _Read:
+        """With more; the oldest digests become part of the time."""
+        times = {**self.times, **{_digest(file): file.modified_ms for file in files}}
+        newest = sorted(times.items(), key=lambda pair: pair[1], reverse=True)
+        if len(newest) <= _NOTED_MAX:
+            return _Read(self.floor_ms, times)
+        floor = newest[_NOTED_MAX][1]
+        return _Read(max(self.floor_ms, floor), {digest: ms for digest, ms in newest if ms > floor})
+
+    def note(self) -> str:
+        packed = b"".join(_PAIR.pack(ms, digest) for digest, ms in self.times.items())
+        return json.dumps({"floor": self.floor_ms, "files": base64.b64encode(packed).decode()})
+
+
+class FilesSource:
+    """What the formats share."""
+
+    writes_v2 = False
+    suffixes: tuple[str, ...] = ()
+
+    def __init__(self, setting: SourceSetting) -> None:
+        self._options = setting.settings.options
+        files = self._options.files
+        if files.root is None:
+            raise ConfigError(f"{setting.settings.place}: hoodie.streamer.source.dfs.root is missing: a folder.")
+        self.storage: Storage = open_storage(files.root, setting.settings.store)
+        self._clock, self._settle_ms = setting.clock, files.settle_s * 1000
+
+    def read(self, start: Start, limit: int | None, columns: RowColumns) -> Batch | None:
+        """The rows of the oldest files that were not read."""
+        seen = _Read.of(start)
+        said: list[str] = []
+        done: list[FileInfo] = []
+        tables: list[pa.Table] = []
+        rejected: list[Rejected] = []
+        for file in _oldest_first(self.storage, seen, limit or _LIMIT_BYTES):
+            try:
+                table, refused = self._whole(file, columns)
+            except PathNotFound:
+                said.append(f"{file.path} was removed before it was read")
+                continue
+            except (HudiError, pa.ArrowException, OSError, ValueError, EOFError) as error:
+                if isinstance(error, StorageError):
+                    raise
+                if self._clock.now_ms() - file.modified_ms < self._settle_ms:
+                    said.append(f"{file.path} can't be read yet and waits for the next round: {error}"[:300])
+                    break  # files behind it wait, too, so that the checkpoint is right for Hudi as well
+                table, refused = None, [Rejected(file.path, "", f"the file can't be read: {error}"[:500])]
+            done.append(file)
+            rejected += refused
+            if table is not None and table.num_columns:
+                tables.append(table)
+        if not done:
+            return Batch(columns.schema.empty_table(), start.text or str(_LONG_MIN), said=said) if said else None
+        newest = max([file.modified_ms for file in done] + ([] if start.text is None else [_milliseconds(start.text)]))
+        rows = typed_columns(tables) if tables else columns.schema.empty_table()
+        return Batch(rows, str(newest), rejected, {READ_FILES: seen.with_files(done).note()}, said)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _whole(self, file: FileInfo, columns: RowColumns) -> tuple[pa.Table | None, list[Rejected]]:
+        """A file as it was listed. Raises ValueError for one that changed while it was read."""
+        table, refused = self.rows_of(file, columns)
+        now = self.storage.stat(file.path)
+        if now is None or (now.size_bytes, now.modified_ms) != (file.size_bytes, file.modified_ms):
+            raise ValueError("somebody is writing it")
+        return table, refused
+
+    @abstractmethod
+    def rows_of(self, file: FileInfo, columns: RowColumns) -> tuple[pa.Table | None, list[Rejected]]:
+        """The rows of a file, and what of it is none."""
+
+
+class JsonFiles(FilesSource):
+    """A JSON object a line."""
+
+    def rows_of(self, file: FileInfo, columns: RowColumns) -> tuple[pa.Table | None, list[Rejected]]:
+        with self.storage.open_input(file.path) as opened:
+            name = file.name.lower()
+            packed: Literal["gzip", "zstd"] | None = None
+            packed = "gzip" if name.endswith(".gz") else "zstd" if name.endswith(".zst") else None
+            data = (pa.CompressedInputStream(opened, packed) if packed else opened).read()
+        lines = data.split(b"\n")
+        numbers = [at for at, line in enumerate(lines, 1) if line and not line.isspace()]
+        messages = [lines[at - 1].rstrip(b"\r") for at in numbers]
+        decoded = decode_json(messages, columns)
+        refused = [
+            Rejected(f"{file.path}:{numbers[at]}", messages[at].decode("utf-8", "replace"), reason)
+            for at, reason in decoded.refused
+        ]
+        return decoded.rows, refused
+
+
+class CsvFiles(FilesSource):
+    """CSV with its columns in the first line."""
+
+    def __init__(self, setting: SourceSetting) -> None:
+        super().__init__(setting)
+        if not self._options.files.has_csv_header:
+            raise ConfigError(
+                f"{setting.settings.place}: CsvDFSSource reads files whose first line has the columns: add "
+                "hoodie.streamer.csv.header=true. Files without one can't be read yet."
+            )
+
+    def rows_of(self, file: FileInfo, columns: RowColumns) -> tuple[pa.Table | None, list[Rejected]]:
+        def opener() -> IO[bytes]:
+            return cast("IO[bytes]", self.storage.open_input(file.path))
+
+        types = csv_types({file.path: opener}, columns.schema, "utf-8")
+        return csv_reader(file.path, opener, types, "utf-8").read_all(), []
+
+
+class ParquetFiles(FilesSource):
+    """Parquet."""
+
+    def rows_of(self, file: FileInfo, columns: RowColumns) -> tuple[pa.Table | None, list[Rejected]]:
+        import pyarrow.parquet as pq
+
+        with self.storage.open_input(file.path) as opened:
+            return pq.ParquetFile(opened, coerce_int96_timestamp_unit="us").read(), []
+
+
+class OrcFiles(FilesSource):
+    """ORC."""
+
+    def rows_of(self, file: FileInfo, columns: RowColumns) -> tuple[pa.Table | None, list[Rejected]]:
+        import pyarrow.orc as orc
+
+        with self.storage.open_input(file.path) as opened:
+            return orc.ORCFile(opened).read(), []
+
+
+class AvroFiles(FilesSource):
+    """Avro containers."""
+
+    def rows_of(self, file: FileInfo, columns: RowColumns) -> tuple[pa.Table | None, list[Rejected]]:
+        with self.storage.open_input(file.path) as opened:
+            reader = fastavro.reader(cast("IO[bytes]", opened))
+            schema = arrow_from_avro(json.dumps(reader.writer_schema))
+            return pa.Table.from_pylist(cast("list[dict[str, Any]]", list(reader)), schema=schema), []
+
+
+def _oldest_first(storage: Storage, seen: _Read, limit_bytes: int) -> Iterator[FileInfo]:
+    """The files to read, as many as the limit allows; those of one millisecond stay together."""
+    files = sorted(
+        (file for file in storage.walk("") if file.size_bytes and not _is_hidden(file.path) and not seen.has(file)),
+        key=lambda file: (file.modified_ms, file.path),
+    )
+    size_bytes, last_ms = 0, _LONG_MIN
+    for file in files:
+        if size_bytes and size_bytes + file.size_bytes > limit_bytes and file.modified_ms != last_ms:
+            return
+        size_bytes, last_ms = size_bytes + file.size_bytes, file.modified_ms
+        yield file
+
+
+def _is_hidden(path: str) -> bool:
+    return any(part.startswith(_HIDDEN) for part in path.split("/"))
+
+
+def _digest(file: FileInfo) -> int:
+    return xxhash.xxh64_intdigest(f"{file.path}\0{file.modified_ms}\0{file.size_bytes}".encode())
+
+
+def _milliseconds(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ConfigError(
+            f"The checkpoint {text!r:.100} is none of files, which is milliseconds of a time: it is another source's. "
+            "Give one by checkpoint, or begin anew by ignore-checkpoint."
+        ) from None

@@ -1,0 +1,42 @@
+"""A source of one's own: a class with `read(checkpoint, limit)`, which returns rows and a checkpoint, or None."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+from pyhudi.errors import ConfigError
+from pyhudi.streamer.checkpoints import Start
+from pyhudi.streamer.json_messages import RowColumns
+from pyhudi.streamer.sources.source import Batch, SourceSetting
+from pyhudi.table.input import to_arrow_rows
+
+__all__ = ["OwnSource"]
+
+
+class OwnSource:
+    """`source.py` has one worked through."""
+
+    writes_v2 = False
+
+    def __init__(self, made: Callable[[dict[str, str]], Any], setting: SourceSetting) -> None:
+        self._name = setting.settings.options.source
+        self._own = made(dict(setting.settings.client))
+
+    def read(self, start: Start, limit: int | None, columns: RowColumns) -> Batch | None:
+        """The rows of the class as Arrow."""
+        answer = self._own.read(start.text, limit)
+        if answer is None:
+            return None
+        if not isinstance(answer, tuple) or len(answer) != 2 or not isinstance(answer[1], str):
+            raise ConfigError(f"{self._name}.read: expected (rows, checkpoint text) or None, found {answer!r:.100}.")
+        rows = to_arrow_rows(answer[0], columns.schema if columns.schema.names else None)
+        return Batch(rows if isinstance(rows, pa.Table) else rows.read_all(), answer[1])
+
+    def close(self) -> None:
+        """Call the class's `close`, if it has one."""
+        close = getattr(self._own, "close", None)
+        if close is not None:
+            close()

@@ -1,0 +1,44 @@
+"""The sources by their names: Hudi's classes, bare or with their package, and `module:Class` of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyhudi.errors import ConfigError
+from pyhudi.registry import Registry
+from pyhudi.streamer.sources.own import OwnSource
+from pyhudi.streamer.sources.source import RowSource, SourceSetting
+
+__all__ = ["NOT_YET", "SOURCES", "open_source"]
+
+_HERE = "pyhudi.streamer.sources"
+_ROWS = {
+    "JsonDFSSource": f"{_HERE}.files:JsonFiles",
+    "CsvDFSSource": f"{_HERE}.files:CsvFiles",
+    "AvroDFSSource": f"{_HERE}.files:AvroFiles",
+    "ParquetDFSSource": f"{_HERE}.files:ParquetFiles",
+    "ORCDFSSource": f"{_HERE}.files:OrcFiles",
+}
+NOT_YET = (
+    "ProtoKafkaSource", "JsonKinesisSource", "PulsarSource", "HiveIncrPullSource", "JdbcSource", "SqlSource",
+    "SqlFileBasedSource", "S3EventsSource", "S3EventsHoodieIncrSource", "GcsEventsSource", "GcsEventsHoodieIncrSource",
+    "PostgresDebeziumSource", "MysqlDebeziumSource",
+)  # fmt: skip
+_PACKAGE = "org.apache.hudi.utilities.sources."
+SOURCES: Registry[Callable[..., Any]] = Registry(
+    kind="source", entries=_ROWS, aliases={f"{_PACKAGE}{name}": name for name in _ROWS}
+)
+
+
+def open_source(setting: SourceSetting) -> RowSource:
+    """The source that the configuration names. Raises ConfigError for an unknown one, and for one to come."""
+    name = setting.settings.options.source
+    if name.rpartition(".")[2] in NOT_YET:
+        raise ConfigError(
+            f"{setting.settings.place}: source-class={name}: Hudi has this source, this release of PyHudi reads "
+            f"{', '.join(_ROWS)}, and a class of your own (docs/streamer.md)."
+        )
+    made = SOURCES.load(name)
+    source: RowSource = OwnSource(made, setting) if ":" in SOURCES.canonical(name) else made(setting)
+    return source

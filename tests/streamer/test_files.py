@@ -1,0 +1,174 @@
+"""Files as a source: each is read once, the oldest first, late ones too; one that is being written waits."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+import fastavro
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.orc as orc
+import pyarrow.parquet as pq
+import pytest
+
+from pyhudi import HudiTable, Streamer
+from pyhudi.errors import ConfigError, SchemaMismatch
+from pyhudi.streamer.sources import files
+
+ROWS = pa.table({"id": [1, 2, 3], "name": ["a", "b", None], "v": [0.5, None, 2.0]})
+
+
+def config(tmp_path: Path, source: str = "JsonDFSSource", **more: object) -> dict[str, object]:
+    (tmp_path / "in").mkdir(exist_ok=True)
+    root = {"hoodie.streamer.source.dfs.root": str(tmp_path / "in"), "hoodie.streamer.csv.header": True}
+    return {"target-base-path": str(tmp_path / "t"), "record_key": "id", "source-class": source, **root, **more}
+
+
+def made(tmp_path: Path, name: str, *rows: object, ms: int | None = None) -> Path:
+    path = tmp_path / "in" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(row if isinstance(row, str) else json.dumps(row) + "\n" for row in rows))
+    if ms is not None:
+        os.utime(path, ns=(ms * 10**6, ms * 10**6))
+    return path
+
+
+def rows(tmp_path: Path) -> list[dict[str, object]]:
+    found = HudiTable.open(tmp_path / "t").scan(meta_columns=False).to_arrow().to_pylist()
+    return sorted(found, key=lambda row: row["id"])
+
+
+@pytest.mark.parametrize("kind", ["JsonDFSSource", "CsvDFSSource", "AvroDFSSource", "ParquetDFSSource", "ORCDFSSource"])
+def test_files_of_each_format_come_into_the_table(tmp_path: Path, kind: str) -> None:
+    settings = config(tmp_path, f"org.apache.hudi.utilities.sources.{kind}")
+    path = str(tmp_path / "in" / "rows")
+    if kind == "JsonDFSSource":
+        with gzip.open(f"{path}.json.gz", "wt") as out:
+            out.write("\r\n".join(json.dumps(row) for row in ROWS.to_pylist()))
+    elif kind == "CsvDFSSource":
+        pacsv.write_csv(ROWS, path)
+    elif kind == "ParquetDFSSource":
+        pq.write_table(ROWS, path)
+    elif kind == "ORCDFSSource":
+        orc.write_table(ROWS, path)
+    else:
+        types = {"id": "long", "name": ["null", "string"], "v": ["null", "double"]}
+        fields = [{"name": name, "type": kind} for name, kind in types.items()]
+        with open(path, "wb") as out:
+            fastavro.writer(out, {"type": "record", "name": "r", "fields": fields}, ROWS.to_pylist(), "deflate")
+
+    assert Streamer(settings).run().rows == 3
+    assert rows(tmp_path) == ROWS.to_pylist()
+
+
+def test_the_oldest_come_first_as_many_as_the_limit_allows_and_those_of_one_time_together(tmp_path: Path) -> None:
+    settings = config(tmp_path, **{"source-limit": 1})
+    made(tmp_path, "b", {"id": 2}, ms=2000)
+    made(tmp_path, "sub/a", {"id": 1}, ms=1000)
+    made(tmp_path, "c", {"id": 3}, ms=2000)
+    made(tmp_path, "_temporary/x", {"id": 9}, ms=1)
+    made(tmp_path, ".x", {"id": 9}, ms=1)
+
+    first = Streamer(settings).run()
+    assert (first.rows, first.checkpoint) == (1, "1000")
+    second = Streamer(settings).run()
+    assert (second.rows, second.checkpoint) == (2, "2000")
+    assert Streamer(settings).run().rounds == 0
+
+
+def test_a_file_that_comes_late_with_an_old_time_is_found_and_files_are_not_read_twice(tmp_path: Path) -> None:
+    settings = config(tmp_path, op="INSERT")
+    made(tmp_path, "a", {"id": 1}, ms=5000)
+    Streamer(settings).run()
+    made(tmp_path, "late", {"id": 2}, ms=1000)
+    made(tmp_path, "same_millisecond", {"id": 3}, ms=5000)
+
+    done = Streamer(settings).run()
+    assert (done.rows, done.checkpoint) == (2, "5000")
+    assert Streamer(settings).run().rounds == 0
+    assert [row["id"] for row in rows(tmp_path)] == [1, 2, 3]
+
+
+def test_a_note_of_many_files_keeps_the_newest_and_counts_older_ones_as_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_NOTED_MAX", 2)
+    settings = config(tmp_path, op="INSERT")
+    for number in range(1, 6):
+        made(tmp_path, f"f{number}", {"id": number}, ms=number * 1000)
+    Streamer(settings).run()
+    made(tmp_path, "late", {"id": 6}, ms=4500)
+    made(tmp_path, "too_late", {"id": 7}, ms=500)
+
+    assert Streamer(settings).run().rows == 1
+    assert Streamer(settings).run().rounds == 0
+
+
+def test_a_checkpoint_of_hudis_own_streamer_is_gone_on_from(tmp_path: Path) -> None:
+    made(tmp_path, "a", {"id": 1}, ms=1000)
+    made(tmp_path, "b", {"id": 2}, ms=2000)
+
+    assert Streamer(config(tmp_path, checkpoint="1000")).run().rows == 1
+    with pytest.raises(ConfigError, match=r"'orders,0:12'.* none of files"):
+        Streamer(config(tmp_path, checkpoint="orders,0:12")).run()
+
+
+def test_a_file_that_is_being_written_waits_and_a_broken_old_one_is_named(tmp_path: Path) -> None:
+    settings = config(tmp_path, "ParquetDFSSource")
+    pq.write_table(ROWS, tmp_path / "in" / "whole")
+    os.utime(tmp_path / "in" / "whole", (1, 1))
+    half = tmp_path / "in" / "half"
+    pq.write_table(ROWS, half)
+    whole = half.read_bytes()
+    half.write_bytes(whole[:100])
+
+    assert Streamer(settings).run().rows == 3
+    assert Streamer(settings).run().rows == 0
+    half.write_bytes(whole)
+    assert Streamer(settings).run().rows == 3
+    half.write_bytes(whole[:99])
+    os.utime(half, (2, 2))
+    with pytest.raises(SchemaMismatch, match=r"half: the file can't be read.*Nothing was written"):
+        Streamer(settings).run()
+
+
+def test_lines_that_are_no_rows_go_into_quarantine_and_the_batch_goes_on(tmp_path: Path) -> None:
+    quarantine = {"hoodie.errortable.enable": True, "hoodie.errortable.base.path": str(tmp_path / "q")}
+    settings = config(tmp_path, **quarantine, **{"hoodie.pyhudi.streamer.quarantine.max.share": 0.7})
+    made(tmp_path, "a", {"id": 1, "v": 1}, ms=1000)
+    Streamer(settings).run()
+    made(tmp_path, "b", {"id": 2, "v": 2}, "{no json}\n", "\n", {"id": 3, "v": "text"}, "[1]\n", {"v": 4}, {"id": 5})
+
+    done = Streamer(settings).run()
+
+    assert (done.rows, done.rejected) == (2, 4)
+    assert [row["id"] for row in rows(tmp_path)] == [1, 2, 5]
+    aside = HudiTable.open(tmp_path / "q").scan(meta_columns=False).to_arrow().to_pylist()
+    by_position = {row["position"]: row for row in aside}
+    assert by_position["b:2"]["text"] == "{no json}"
+    assert by_position["b:2"]["reason"].startswith("no JSON")
+    assert "b:4" in by_position
+    assert by_position["b:5"]["reason"] == "a row is an object, found list"
+    assert len(aside) == 4
+
+
+def test_too_large_a_share_that_does_not_fit_stops_the_batch_and_nothing_is_written(tmp_path: Path) -> None:
+    quarantine = {"hoodie.errortable.enable": True, "hoodie.errortable.base.path": str(tmp_path / "q")}
+    settings = config(tmp_path, **quarantine)
+    made(tmp_path, "a", {"id": 1}, "no\n")
+
+    with pytest.raises(SchemaMismatch, match=r"1 of 2 rows .*share of 50%.*allows 10%.*a:2: no JSON"):
+        Streamer(settings).run()
+    with pytest.raises(SchemaMismatch, match=r"errortable\.enable=true"):
+        Streamer(config(tmp_path)).run()
+    assert not (tmp_path / "t").exists()
+    assert not (tmp_path / "q").exists()
+    assert (
+        Streamer(config(tmp_path, **{"commit-on-errors": True, "hoodie.pyhudi.streamer.quarantine.max.share": 1}))
+        .run()
+        .rows
+        == 1
+    )
