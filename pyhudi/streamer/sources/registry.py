@@ -19,6 +19,7 @@ _ROWS = {
     "AvroDFSSource": f"{_HERE}.files:AvroFiles",
     "ParquetDFSSource": f"{_HERE}.files:ParquetFiles",
     "ORCDFSSource": f"{_HERE}.files:OrcFiles",
+    "HoodieIncrSource": f"{_HERE}.hudi:HudiSource",
 }
 NOT_YET = (
     "ProtoKafkaSource", "JsonKinesisSource", "PulsarSource", "HiveIncrPullSource", "JdbcSource", "SqlSource",
