@@ -20,6 +20,9 @@ _ROWS = {
     "ParquetDFSSource": f"{_HERE}.files:ParquetFiles",
     "ORCDFSSource": f"{_HERE}.files:OrcFiles",
     "HoodieIncrSource": f"{_HERE}.hudi:HudiSource",
+    "JsonKafkaSource": f"{_HERE}.kafka:JsonKafka",
+    "AvroKafkaSource": f"{_HERE}.kafka:AvroKafka",
+    "TextKafkaSource": f"{_HERE}.kafka:TextKafka",
 }
 NOT_YET = (
     "ProtoKafkaSource", "JsonKinesisSource", "PulsarSource", "HiveIncrPullSource", "JdbcSource", "SqlSource",

@@ -1,0 +1,207 @@
+"""Kafka as a source: assigned offsets, never a group's. What values are says a format (`kafka_formats.py`).
+
+    offsets of the checkpoint → lost ones → end of the batch in each partition → events up to there → rows
+
+A partition whose offsets are gone goes on with its first event, the others where they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyhudi.errors import ConfigError, StorageError
+from pyhudi.storage.clock import Clock
+from pyhudi.streamer.checkpoints import Start
+from pyhudi.streamer.json_messages import RowColumns
+from pyhudi.streamer.sources.kafka_client import client_settings, kafka_errors, kafka_library
+from pyhudi.streamer.sources.kafka_formats import AvroValues, Events, JsonValues, TextValues, Values
+from pyhudi.streamer.sources.kafka_offsets import Offsets, dealt, offsets_of, text_of_offsets
+from pyhudi.streamer.sources.source import Batch, SourceSetting
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer, Message
+
+__all__ = ["AvroKafka", "JsonKafka", "TextKafka"]
+
+_TIMEOUT_S = 30.0
+_EVENTS_A_CALL = 50_000
+_POLL_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """The offsets of a batch; `lost`: events that the broker has no longer."""
+
+    starts: Offsets
+    ends: Offsets
+    lost: int
+    said: tuple[str, ...]
+
+
+class KafkaSource:
+    """What the formats share."""
+
+    writes_v2 = False
+    values: Callable[[SourceSetting], Values]
+
+    def __init__(self, setting: SourceSetting) -> None:
+        self._options = setting.settings.options.kafka
+        if self._options.topic is None:
+            raise ConfigError(f"{setting.settings.place}: hoodie.streamer.source.kafka.topic is missing.")
+        self._topic = self._options.topic
+        self._library = kafka_library()
+        self._client = client_settings(setting.settings)
+        self._clock: Clock = setting.clock
+        self._values = type(self).values(setting)
+        self._where = f"Kafka topic {self._topic!r} at {self._client.settings.get('bootstrap.servers')}"
+        with kafka_errors(self._where):
+            self._consumer: Consumer = self._library.Consumer(self._client.settings)
+
+    def read(self, start: Start, limit: int | None, columns: RowColumns) -> Batch | None:
+        """The events from the checkpoint on, as many as the limits allow."""
+        with kafka_errors(self._where):
+            planned = self._range(start, min(limit or self._options.max_events, self._options.max_events))
+            if planned.ends == planned.starts and start.text is not None and not planned.lost and not start.is_given:
+                return None
+            messages, ends = self._fetched(planned)
+        events = Events.of(self._topic, messages)
+        decoded = self._values.decode(events, columns)
+        rows = decoded.rows
+        if self._options.appends_offsets and rows.num_columns:
+            rows = events.kept(decoded.kept).with_offsets(rows)
+        text = text_of_offsets(self._topic, ends)
+        return Batch(rows, text, events.rejected(decoded.refused), said=planned.said, lost=planned.lost)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._consumer.close()
+
+    def _range(self, start: Start, limit: int) -> _Range:
+        bounds = self._bounds()
+        lows = {partition: low for partition, (low, _) in bounds.items()}
+        highs = {partition: high for partition, (_, high) in bounds.items()}
+        starts = self._starts(start, lows, highs)
+        lost, said = 0, []
+        for partition, offset in sorted(starts.items()):
+            if partition not in bounds:
+                said.append(f"{self._where} has no partition {partition} any more")
+            elif offset < lows[partition] or offset > highs[partition]:
+                gone = max(0, lows[partition] - offset)
+                what = f"{gone:,} events are gone" if gone else "it ends before: the topic was made anew, or cut"
+                said.append(
+                    f"{self._where}, partition {partition}: the checkpoint is {offset}, the events there are "
+                    f"{lows[partition]} to {highs[partition] - 1}: {what}"
+                )
+                lost += gone
+        if said and self._options.fails_on_loss:
+            raise ConfigError(
+                f"{'; '.join(said)}. Nothing was written, as hoodie.streamer.source.kafka.enable.failOnDataLoss=true "
+                "says. Go on without them by false, or say by checkpoint where."
+            )
+        there = {
+            partition: lows[partition]
+            if partition not in starts or not lows[partition] <= starts[partition] <= highs[partition]
+            else starts[partition]
+            for partition in bounds
+        }
+        return _Range(there, dealt(there, highs, limit), lost, tuple(said))
+
+    def _bounds(self) -> dict[int, tuple[int, int]]:
+        """Partition → its first offset, and the one behind its last."""
+        found = self._consumer.list_topics(self._topic, timeout=_TIMEOUT_S).topics[self._topic]
+        if found.error is not None or not found.partitions:
+            raise StorageError(f"{self._where}: {found.error or 'it has no partitions'}. Nothing was written.")
+        bounds = {}
+        for partition in found.partitions:
+            at = self._library.TopicPartition(self._topic, partition)
+            bounds[partition] = self._consumer.get_watermark_offsets(at, timeout=_TIMEOUT_S)
+        return bounds
+
+    def _starts(self, start: Start, lows: Offsets, highs: Offsets) -> dict[int, int]:
+        """Where the round begins in each partition that the checkpoint names; new ones begin with their first."""
+        if start.text is None:
+            return dict(highs if self._client.begins_latest else lows)
+        kind = self._options.checkpoint_type if start.is_given else "string"
+        if kind == "string" or ":" in start.text:
+            return offsets_of(start.text, self._topic)
+        if not (start.text.isdecimal() and start.text.isascii()):
+            raise ConfigError(f"checkpoint={start.text!r:.100} with checkpoint.type={kind}: expected digits.")
+        if kind == "single_offset":
+            if len(lows) != 1:
+                raise ConfigError(f"{self._where} has {len(lows)} partitions; single_offset is for one.")
+            return {next(iter(lows)): int(start.text)}
+        milliseconds = int(start.text) * (1000 if len(start.text) == 10 else 1)
+        asked = [self._library.TopicPartition(self._topic, partition, milliseconds) for partition in lows]
+        found = self._consumer.offsets_for_times(asked, timeout=_TIMEOUT_S)
+        return {at.partition: at.offset if at.offset >= 0 else highs[at.partition] for at in found}
+
+    def _fetched(self, planned: _Range) -> tuple[list[Message], dict[int, int]]:
+        """The events of a range, and where they end: before the range does, where the broker has no more of them."""
+        ends = dict(planned.ends)
+        open_partitions = {partition for partition, end in ends.items() if end > planned.starts[partition]}
+        positions = dict(planned.starts)
+        messages: list[Message] = []
+        if not open_partitions:
+            return messages, positions
+        at = [self._library.TopicPartition(self._topic, one, planned.starts[one]) for one in sorted(open_partitions)]
+        self._consumer.assign(at)
+        waited_since_s = self._clock.monotonic_s()
+        try:
+            while open_partitions:
+                came = self._consumer.consume(_EVENTS_A_CALL, timeout=_POLL_S)
+                if came:
+                    waited_since_s = self._clock.monotonic_s()
+                elif self._clock.monotonic_s() - waited_since_s > _TIMEOUT_S:
+                    if not messages:
+                        raise StorageError(f"{self._where}: no event came for {_TIMEOUT_S:.0f} s. Nothing was written.")
+                    break  # what came is a batch; the next round says what is wrong
+                messages += self._taken(came, positions, ends, open_partitions)
+        finally:
+            self._consumer.unassign()
+        return messages, positions
+
+    def _taken(
+        self, came: list[Message], positions: dict[int, int], ends: Offsets, open_partitions: set[int]
+    ) -> list[Message]:
+        """Those of the events that are of the batch. Events behind a gap may be of the next one."""
+        end_of_partition = self._library.KafkaError._PARTITION_EOF
+        taken = []
+        for message in came:
+            partition: Any = message.partition()
+            error = message.error()
+            if error is not None:
+                if error.code() != end_of_partition:
+                    raise self._library.KafkaException(error)
+                if partition in open_partitions:
+                    positions[partition] = max(positions[partition], min(ends[partition], message.offset()))
+                    open_partitions.discard(partition)
+                continue
+            offset: Any = message.offset()
+            if partition not in open_partitions:
+                continue
+            if offset < ends[partition]:
+                taken.append(message)
+            positions[partition] = min(offset + 1, ends[partition])
+            if offset + 1 >= ends[partition]:
+                open_partitions.discard(partition)
+        return taken
+
+
+class JsonKafka(KafkaSource):
+    """JSON objects."""
+
+    values = JsonValues
+
+
+class TextKafka(KafkaSource):
+    """Plain text, a column `value`."""
+
+    values = TextValues
+
+
+class AvroKafka(KafkaSource):
+    """Avro of a Confluent registry: each value begins with the id of its schema."""
+
+    values = AvroValues

@@ -1,0 +1,181 @@
+"""Events of Kafka as rows: JSON, text, and Avro of a Confluent registry. Each decodes a whole batch at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from pyhudi.errors import ConfigError, HudiError, StorageError
+from pyhudi.formats.avro.decode import AvroDecoder
+from pyhudi.streamer.json_messages import Decoded, RowColumns, decode_json, read_in_parts, typed_columns
+from pyhudi.streamer.schemas import fetched_schema
+from pyhudi.streamer.sources.kafka_client import client_settings
+from pyhudi.streamer.sources.source import Rejected, SourceSetting
+
+if TYPE_CHECKING:
+    from confluent_kafka import Message
+
+__all__ = ["AvroValues", "Events", "JsonValues", "TextValues", "Values"]
+
+_OFFSETS = "_hoodie_kafka_source_"  # Hudi's names
+_HEAD_BYTES = 5  # of a value: 0, and four bytes of its schema's id
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """The events with a value; those without are marks of deleted keys, which bring no row."""
+
+    topic: str
+    messages: Sequence[Message]
+    values: Sequence[bytes]
+
+    @classmethod
+    def of(cls, topic: str, messages: Sequence[Message]) -> Events:
+        """The events of messages."""
+        values = [message.value() for message in messages]
+        if None in values:
+            messages = [message for message, value in zip(messages, values, strict=True) if value is not None]
+        return cls(topic, messages, [value for value in values if value is not None])
+
+    def kept(self, numbers: Sequence[int] | None) -> Events:
+        """Some of them."""
+        if numbers is None:
+            return self
+        return Events(self.topic, [self.messages[at] for at in numbers], [self.values[at] for at in numbers])
+
+    def with_offsets(self, rows: pa.Table) -> pa.Table:
+        """The rows with the columns that say where they were."""
+        messages = self.messages
+        keys = [message.key() for message in messages]
+        columns = {
+            "offset": pa.array([message.offset() for message in messages], pa.int64()),
+            "partition": pa.array([message.partition() for message in messages], pa.int32()),
+            "timestamp": pa.array([message.timestamp()[1] for message in messages], pa.int64()),
+            "key": pa.array([None if key is None else key.decode("utf-8", "replace") for key in keys], pa.string()),
+        }
+        for name, array in columns.items():
+            rows = rows.append_column(f"{_OFFSETS}{name}", array)
+        return rows
+
+    def rejected(self, refused: Sequence[tuple[int, str]]) -> list[Rejected]:
+        """Those that are no rows."""
+        return [
+            Rejected(
+                f"{self.topic}/{self.messages[at].partition()}@{self.messages[at].offset()}",
+                self.values[at].decode("utf-8", "backslashreplace"),
+                reason,
+            )
+            for at, reason in refused
+        ]
+
+
+class Values(Protocol):
+    """A format of values."""
+
+    def __init__(self, setting: SourceSetting) -> None: ...
+
+    def decode(self, events: Events, columns: RowColumns) -> Decoded:
+        """The rows of all events, in their order."""
+        ...
+
+
+class JsonValues:
+    """A JSON object each."""
+
+    def __init__(self, setting: SourceSetting) -> None:
+        pass
+
+    def decode(self, events: Events, columns: RowColumns) -> Decoded:
+        """By Arrow's parser."""
+        names = [name for name in columns.schema.names if not name.startswith(_OFFSETS)]
+        own = (
+            columns.schema if len(names) == len(columns.schema) else pa.schema([columns.schema.field(n) for n in names])
+        )
+        return decode_json(events.values, RowColumns(own, columns.is_whole))
+
+
+class TextValues:
+    """Text: a row is a column `value`."""
+
+    def __init__(self, setting: SourceSetting) -> None:
+        pass
+
+    def decode(self, events: Events, columns: RowColumns) -> Decoded:
+        """Values that are no UTF-8 are refused."""
+        binary = pa.array(events.values, pa.binary())
+        try:
+            return Decoded(pa.table({"value": binary.cast(pa.string())}), None, ())
+        except pa.ArrowInvalid:
+            pass
+        refused: dict[int, str] = {}
+        numbers = range(len(binary))
+        parts, kept = read_in_parts(
+            lambda at: pa.table({"value": binary.take(pa.array(at)).cast(pa.string())}), len(binary), refused, numbers
+        )
+        rows = typed_columns(parts) if parts else pa.table({"value": pa.array([], pa.string())})
+        return Decoded(rows, kept, sorted(refused.items()))
+
+
+class AvroValues:
+    """Avro behind the id of its schema. A batch may have several schemas; all of one are decoded at once."""
+
+    def __init__(self, setting: SourceSetting) -> None:
+        registry = client_settings(setting.settings).registry
+        url = registry.get("schema.registry.url")
+        if url is None:
+            raise ConfigError(f'{setting.settings.place}: schema.registry.url is missing: "http://host:8081".')
+        self._url = url.rstrip("/")
+        self._user = registry.get("schema.registry.basic.auth.user.info") or registry.get("basic.auth.user.info")
+        self._decoders: dict[int, AvroDecoder] = {}
+
+    def decode(self, events: Events, columns: RowColumns) -> Decoded:
+        """The rows of all schemas, with the columns of all."""
+        refused: dict[int, str] = {}
+        by_id: dict[int, list[int]] = {}
+        for number, value in enumerate(events.values):
+            if len(value) < _HEAD_BYTES or value[0] != 0:
+                refused[number] = "no Avro of a Confluent registry: expected a zero byte and the id of a schema"
+            else:
+                by_id.setdefault(int.from_bytes(value[1:_HEAD_BYTES], "big"), []).append(number)
+        tables: list[pa.Table] = []
+        order: list[int] = []
+        for schema_id, numbers in by_id.items():
+            parts, kept = self._decoded(schema_id, events, numbers, refused)
+            tables += parts
+            order += kept
+        if not tables:
+            return Decoded(columns.schema.empty_table(), [], sorted(refused.items()))
+        rows = typed_columns(tables)
+        kept = sorted(order)
+        if order != kept:
+            rows = rows.take(pa.array(np.argsort(np.array(order), kind="stable")))
+        return Decoded(rows, None if len(kept) == len(events.values) else kept, sorted(refused.items()))
+
+    def _decoded(
+        self, schema_id: int, events: Events, numbers: Sequence[int], refused: dict[int, str]
+    ) -> tuple[list[pa.Table], list[int]]:
+        try:
+            decoder = self._decoder(schema_id)
+        except StorageError:
+            raise
+        except HudiError as error:
+            refused.update(dict.fromkeys(numbers, f"schema {schema_id}: {error}"))
+            return [], []
+
+        def read(at: Sequence[int]) -> pa.Table:
+            values = [events.values[numbers[one]] for one in at]
+            ends = np.cumsum([len(value) for value in values], dtype=np.int64)
+            starts = np.concatenate(([0], ends[:-1])).astype(np.int64) + _HEAD_BYTES
+            return decoder.decode(b"".join(values), starts, ends, f"schema {schema_id}")
+
+        return read_in_parts(read, len(numbers), refused, numbers)
+
+    def _decoder(self, schema_id: int) -> AvroDecoder:
+        if schema_id not in self._decoders:
+            text = fetched_schema(f"{self._url}/schemas/ids/{schema_id}", self._user)
+            self._decoders[schema_id] = AvroDecoder(text)
+        return self._decoders[schema_id]

@@ -1,0 +1,286 @@
+"""Kafka as a source, beside the mock cluster of the client: each event once, in the words of Hudi's checkpoints."""
+
+from __future__ import annotations
+
+import json
+import struct
+import threading
+from collections.abc import Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pytest
+
+from pyhudi import HudiTable, Streamer
+from pyhudi.errors import ConfigError, SchemaMismatch, StorageError
+from pyhudi.streamer.sources.kafka import KafkaSource
+from pyhudi.streamer.sources.kafka_offsets import dealt, offsets_of, text_of_offsets
+
+kafka = pytest.importorskip("confluent_kafka")
+TOPIC = "orders"
+
+
+class Broker:
+    """A mock cluster: four partitions a topic."""
+
+    def __init__(self) -> None:
+        self._producer = kafka.Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "x:1"})
+        broker = next(iter(self._producer.list_topics(TOPIC, timeout=10).brokers.values()))
+        self.address = f"{broker.host}:{broker.port}"
+
+    def send(
+        self, *values: object, partition: int = 0, topic: str = TOPIC, key: str | None = None, **more: Any
+    ) -> None:
+        for value in values:
+            data = value if isinstance(value, bytes | None) else json.dumps(value).encode()
+            self._producer.produce(topic, data, key=key, partition=partition, **more)
+        assert self._producer.flush(10) == 0
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Broker:
+    return Broker()
+
+
+@pytest.fixture
+def topic(cluster: Broker, request: pytest.FixtureRequest) -> str:
+    name = request.node.name[:60].replace("[", "-").replace("]", "")
+    cluster.send({"id": 0, "v": 0}, topic=name)
+    return name
+
+
+def config(
+    tmp_path: Path, cluster: Broker, topic: str, source: str = "JsonKafkaSource", **more: object
+) -> Mapping[str, Any]:
+    return {
+        "target-base-path": str(tmp_path / "t"),
+        "record_key": "id",
+        "source-class": source,
+        "hoodie.streamer.source.kafka.topic": topic,
+        "bootstrap.servers": cluster.address,
+        "auto.offset.reset": "earliest",
+        **more,
+    }
+
+
+def rows(tmp_path: Path) -> list[dict[str, Any]]:
+    found = HudiTable.open(tmp_path / "t").scan(meta_columns=False).to_arrow().to_pylist()
+    return sorted(found, key=lambda row: row["id"])
+
+
+def test_events_of_all_partitions_come_once_and_the_checkpoint_is_hudis_text(
+    tmp_path: Path, cluster: Broker, topic: str
+) -> None:
+    cluster.send({"id": 1, "v": 1}, {"id": 2, "v": 2}, partition=1, topic=topic)
+    settings = config(tmp_path, cluster, topic, op="INSERT")
+
+    done = Streamer(settings).run()
+    assert (done.rows, done.checkpoint) == (3, f"{topic},0:1,1:2,2:0,3:0")
+    assert Streamer(settings).run().rounds == 0
+    cluster.send({"id": 3, "v": 3}, partition=3, topic=topic)
+    assert Streamer(settings).run().checkpoint == f"{topic},0:1,1:2,2:0,3:1"
+    assert rows(tmp_path) == [{"id": number, "v": number} for number in range(4)]
+
+
+def test_the_limit_is_dealt_over_the_partitions_and_the_backlog_is_read_in_batches(
+    tmp_path: Path, cluster: Broker, topic: str
+) -> None:
+    cluster.send(*({"id": number, "v": 1} for number in range(1, 20)), topic=topic)
+    cluster.send({"id": 30, "v": 1}, partition=2, topic=topic)
+    settings = config(tmp_path, cluster, topic, op="INSERT", **{"hoodie.streamer.kafka.source.maxEvents": 8})
+    streamer = Streamer(settings)
+
+    assert streamer.run().checkpoint == f"{topic},0:7,1:0,2:1,3:0"
+    done = streamer.run(until_empty=True)
+    assert (done.rows, done.commits) == (13, 2)
+    assert len(rows(tmp_path)) == 21
+
+
+def test_a_poisoned_message_and_a_wrong_type_go_into_quarantine_with_their_offsets(
+    tmp_path: Path, cluster: Broker, topic: str
+) -> None:
+    quarantine = {"hoodie.errortable.enable": True, "hoodie.errortable.base.path": str(tmp_path / "q")}
+    offsets = {"hoodie.streamer.source.kafka.append.offsets": True, "hoodie.pyhudi.streamer.quarantine.max.share": 0.7}
+    settings = config(tmp_path, cluster, topic, **quarantine, **offsets)
+    Streamer(settings).run()
+    cluster.send(b"{broken", None, {"id": 1, "v": "text"}, b'{"id": 2,\n "v": 2}', b"\xff{}", topic=topic)
+    cluster.send({"id": 3, "v": 3}, topic=topic, key="k", timestamp=1764000000000)
+
+    done = Streamer(settings).run()
+
+    assert (done.rows, done.rejected) == (2, 3)
+    aside = HudiTable.open(tmp_path / "q").scan(meta_columns=False).to_arrow().to_pylist()
+    assert sorted(row["position"] for row in aside) == [f"{topic}/0@1", f"{topic}/0@3", f"{topic}/0@5"]
+    assert [(row["id"], row["_hoodie_kafka_source_offset"]) for row in rows(tmp_path)] == [(0, 0), (2, 4), (3, 6)]
+    assert rows(tmp_path)[2]["_hoodie_kafka_source_timestamp"] == 1764000000000
+    assert rows(tmp_path)[2]["_hoodie_kafka_source_key"] == "k"
+
+
+def test_a_partition_whose_offsets_are_gone_goes_on_alone_and_the_loss_is_counted_or_refused(
+    tmp_path: Path, cluster: Broker, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.send({"id": 1, "v": 1}, partition=1, topic=topic)
+    settings = config(tmp_path, cluster, topic, op="INSERT")
+    Streamer(settings).run()
+    cluster.send(*({"id": number, "v": 1} for number in range(10, 16)), topic=topic)
+    cluster.send({"id": 2, "v": 2}, partition=1, topic=topic)
+    bounds = KafkaSource._bounds
+    monkeypatch.setattr(KafkaSource, "_bounds", lambda self: {**bounds(self), 0: (4, 7)})
+
+    with pytest.raises(ConfigError, match=r"partition 0: the checkpoint is 1, the events there are 4 to 6: 3 events"):
+        Streamer({**settings, "hoodie.streamer.source.kafka.enable.failOnDataLoss": True}).run()
+    lines: list[str] = []
+    done = Streamer(settings).run(told=lines.append)
+
+    assert (done.rows, done.lost) == (4, 3)
+    assert "3 events are gone" in lines[0]
+    assert "3 lost at the source" in lines[1]
+    assert [row["id"] for row in rows(tmp_path)] == [0, 1, 2, 13, 14, 15]
+
+
+def test_a_topic_that_was_made_anew_is_read_from_its_first_event(tmp_path: Path, cluster: Broker, topic: str) -> None:
+    settings = config(tmp_path, cluster, topic)
+    lines: list[str] = []
+
+    done = Streamer({**settings, "checkpoint": f"{topic},0:77"}).run(told=lines.append)
+    assert (done.rows, done.checkpoint) == (1, f"{topic},0:1,1:0,2:0,3:0")
+    assert "the topic was made anew, or cut" in lines[0]
+
+
+def test_latest_begins_with_what_comes_later_also_before_there_is_a_table(
+    tmp_path: Path, cluster: Broker, topic: str
+) -> None:
+    streamer = Streamer(config(tmp_path, cluster, topic, **{"auto.offset.reset": "latest"}))
+
+    assert streamer.run().rows == 0
+    cluster.send({"id": 5, "v": 5}, topic=topic)
+    assert streamer.run().rows == 1
+    assert [row["id"] for row in rows(tmp_path)] == [5]
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "kind", "words"),
+    [
+        ("12345", "string", r"none of Kafka, which is topic,partition:offset"),
+        ("others,0:1", "string", r"is of the topic 'others'"),
+        ("7", "single_offset", r"4 partitions; single_offset is for one"),
+        ("soon", "timestamp", r"checkpoint\.type=timestamp: expected digits"),
+    ],
+)
+def test_a_checkpoint_of_another_kind_is_refused(
+    tmp_path: Path, cluster: Broker, topic: str, checkpoint: str, kind: str, words: str
+) -> None:
+    more = {"checkpoint": checkpoint, "hoodie.streamer.source.kafka.checkpoint.type": kind}
+    with pytest.raises(ConfigError, match=words):
+        Streamer(config(tmp_path, cluster, topic, **more)).run()
+    assert not (tmp_path / "t").exists()
+
+
+def test_a_broker_that_is_away_is_one_error_and_what_is_of_java_is_named(tmp_path: Path, cluster: Broker) -> None:
+    away = config(tmp_path, cluster, TOPIC, **{"bootstrap.servers": "127.0.0.1:1"})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pyhudi.streamer.sources.kafka._TIMEOUT_S", 0.5)
+        with pytest.raises(StorageError, match=r"Kafka topic 'orders' at 127\.0\.0\.1:1 can't be read"):
+            Streamer(away).run()
+    for key, words in {
+        "ssl.truststore.location": "ssl.ca.location",
+        "sasl.jaas.config": "sasl.username",
+        "bootstrap.server": "No such configuration property",
+    }.items():
+        with pytest.raises(ConfigError, match=words):
+            Streamer(config(tmp_path, cluster, TOPIC, **{key: "x"}))
+    with pytest.raises(ConfigError, match="a group's offsets are not read"):
+        Streamer(config(tmp_path, cluster, TOPIC, **{"auto.offset.reset": "group"}))
+
+
+def test_text_comes_as_a_column_and_what_is_no_text_is_refused(tmp_path: Path, cluster: Broker) -> None:
+    topic = "texts"
+    cluster.send(b"one", b"two", topic=topic)
+    settings = config(tmp_path, cluster, topic, "TextKafkaSource", record_key="value")
+    assert Streamer(settings).run().rows == 2
+    cluster.send(b"\xff\xfe", topic=topic)
+    with pytest.raises(SchemaMismatch, match=r"1 of 1 rows don't fit the table; the first is texts/0@2"):
+        Streamer(settings).run()
+
+
+# ---- Avro of a registry
+
+OLD = {"type": "record", "name": "o", "fields": [{"name": "id", "type": "long"}, {"name": "v", "type": "int"}]}
+NEW = {
+    "type": "record",
+    "name": "o",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "v", "type": "long"},
+        {"name": "note", "type": ["null", "string"], "default": None},
+    ],
+}
+
+
+@pytest.fixture
+def registry() -> Iterator[str]:
+    schemas = {"1": OLD, "2": NEW}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            schema = schemas.get(self.path.rpartition("/")[2])
+            self.send_response(404 if schema is None else 200)
+            self.end_headers()
+            self.wfile.write(json.dumps({"schema": json.dumps(schema)}).encode())
+
+        def log_message(self, *arguments: object) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def avro(schema_id: int, schema: dict[str, Any], row: dict[str, Any]) -> bytes:
+    out = BytesIO(struct.pack(">bI", 0, schema_id))
+    out.seek(5)
+    fastavro.schemaless_writer(out, schema, row)
+    return out.getvalue()
+
+
+def test_avro_of_both_schemas_in_one_batch_keeps_its_order_and_widens_the_table(
+    tmp_path: Path, cluster: Broker, registry: str
+) -> None:
+    topic, more = "avro", {"schema.registry.url": registry}
+    settings = config(tmp_path, cluster, topic, "AvroKafkaSource", **more)
+    cluster.send(avro(1, OLD, {"id": 1, "v": 1}), topic=topic)
+    Streamer(settings).run()
+    cluster.send(
+        avro(2, NEW, {"id": 2, "v": 1 << 40, "note": "n"}),
+        avro(1, OLD, {"id": 2, "v": 7}),
+        avro(2, NEW, {"id": 1, "v": 2, "note": "x"}),
+        topic=topic,
+    )
+
+    assert Streamer(settings).run().rows == 3
+    assert rows(tmp_path) == [{"id": 1, "v": 2, "note": "x"}, {"id": 2, "v": 7, "note": None}]
+    cluster.send(
+        b"no avro", avro(9, NEW, {"id": 3, "v": 3, "note": None}), avro(1, OLD, {"id": 4, "v": 4}), topic=topic
+    )
+    left_out = {"commit-on-errors": True, "hoodie.pyhudi.streamer.quarantine.max.share": 0.9}
+    done = Streamer({**settings, **left_out}).run()
+    assert (done.rows, done.rejected) == (1, 2)
+
+
+# ---- texts of offsets
+
+
+def test_offsets_are_written_and_read_as_hudi_does() -> None:
+    assert text_of_offsets("a.b", {1: 34, 0: 12}) == "a.b,0:12,1:34"
+    assert offsets_of("a.b,0:12,1:34", "a.b") == {0: 12, 1: 34}
+
+
+def test_a_limit_is_dealt_so_that_no_partition_starves() -> None:
+    assert dealt({0: 0, 1: 0, 2: 5}, {0: 100, 1: 2, 2: 5}, 10) == {0: 8, 1: 2, 2: 5}
+    assert dealt({0: 0, 1: 0}, {0: 9, 1: 9}, 1) == {0: 1, 1: 0}
+    assert dealt({0: 3}, {0: 3}, 5) == {0: 3}
