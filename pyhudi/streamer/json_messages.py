@@ -4,8 +4,9 @@
                                                     └ else each is parsed alone (msgspec): no JSON, no object → aside
                                                       the rest once more; halves without the row that has no fit
 
-Types are the table's where it has the column. New columns get those of JSON: texts stay texts, also where they look
-like times. RowColumns of types that JSON has not (decimals, dates, times, binaries) take the way by Python values.
+Types are the table's where it has the column. Dates and timestamps are texts, or numbers in the unit of the column. New
+columns get the types of JSON: texts stay texts, also where they look like times. Tables with other types (binaries,
+times of day, dates inside structs) take the way by Python values, which is some seven times slower.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ __all__ = ["Decoded", "RowColumns", "decode_json", "read_in_parts", "typed_colum
 _BLOCK_BYTES = 8 << 20
 _REFUSED_MAX = 10_000  # messages that are looked for one by one
 _PLAIN = (pa.bool_(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.string())
+_NO_FIT = (pa.ArrowInvalid, pa.ArrowNotImplementedError, msgspec.MsgspecError, HudiError, ValueError, TypeError)
+_SAMPLED = 100  # messages that say whether times are texts or numbers
 _ALONE = 64  # so few messages that have no fit together are tried one by one
 
 
@@ -55,13 +58,13 @@ def decode_json(messages: Sequence[bytes], columns: RowColumns) -> Decoded:
 
     Raises: SchemaMismatch when more than some thousand messages don't fit.
     """
-    exact = not all(_is_of_json(field.type) for field in columns.schema)
+    exact = not all(_is_time(field.type) or _is_of_json(field.type) for field in columns.schema)
     parse = _parse_exact if exact else _parse
     if not messages:
         return Decoded(columns.schema.empty_table(), None, ())
     try:
         return Decoded(parse(messages, columns), None, ())
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, HudiError, ValueError, TypeError):
+    except _NO_FIT:
         pass
     refused: dict[int, str] = {}
     good: list[int] = []
@@ -69,7 +72,7 @@ def decode_json(messages: Sequence[bytes], columns: RowColumns) -> Decoded:
     for number, message in enumerate(messages):
         try:
             value = decoder.decode(message)
-        except (msgspec.DecodeError, RecursionError, ValueError) as error:
+        except (msgspec.MsgspecError, RecursionError, ValueError) as error:
             refused[number] = f"no JSON: {error}"
             continue
         if isinstance(value, dict):
@@ -98,7 +101,7 @@ def read_in_parts(
         try:
             tables.append(read(part))
             kept += [numbers[at] for at in part]
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, HudiError, ValueError, TypeError) as error:
+        except _NO_FIT as error:
             if len(part) == 1:
                 refused[numbers[part[0]]] = str(error.args[0] if error.args else error)[:500]
                 if len(refused) > _REFUSED_MAX:
@@ -121,21 +124,44 @@ def typed_columns(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def _parse(messages: Sequence[bytes], columns: RowColumns) -> pa.Table:
-    """All messages by Arrow. Raises ArrowInvalid, ValueError."""
+    """All messages by Arrow. Raises errors of _NO_FIT."""
     joined = b"\n".join(messages)
     lines = len(messages) - 1
     # Each message is one line, and begins one object: then as many rows as messages means a row of each.
     if not joined.startswith(b"{") or joined.count(b"\n") != lines or joined.count(b"\n{") != lines:
         raise ValueError("not a line each")
     joined.decode()
-    table = _read(joined, columns.schema, columns.is_whole)
-    new = [field for field in table.schema if field.name not in columns.schema.names]
-    texts = [pa.field(field.name, _as_text(field.type)) for field in new]
-    if texts != new:
-        table = _read(joined, pa.schema([*columns.schema, *texts]), columns.is_whole)
+    asked = _as_read(messages, columns.schema)
+    table = _read(joined, asked, columns.is_whole)
+    texts = pa.schema([pa.field(field.name, _as_text(field.type)) for field in table.schema])
+    if texts.types != table.schema.types:
+        table = _read(joined, texts, columns.is_whole)
     if table.num_rows != len(messages):
         raise ValueError(f"{len(messages)} messages, {table.num_rows} rows")
+    for at, field in enumerate(columns.schema):
+        if _is_time(field.type):
+            table = table.set_column(at, field.name, table.column(at).cast(field.type))
     return _without_untyped(table)
+
+
+def _as_read(messages: Sequence[bytes], schema: pa.Schema) -> pa.Schema:
+    """The columns as Arrow's parser is asked for them: times as what the first messages have."""
+    kinds: dict[str, pa.DataType] = {}
+    times = {
+        field.name: pa.int32() if pt.is_date32(field.type) else pa.int64() for field in schema if _is_time(field.type)
+    }
+    decoder = msgspec.json.Decoder()
+    for message in messages[:_SAMPLED] if times else ():
+        row = decoder.decode(message)
+        for name in times.keys() - kinds.keys():
+            if row.get(name) is not None:
+                kinds[name] = times[name] if type(row[name]) is int else pa.string()
+        if len(kinds) == len(times):
+            break
+    fields = [
+        (field.name, kinds.get(field.name, pa.string()) if field.name in times else field.type) for field in schema
+    ]
+    return pa.schema([pa.field(name, kind) for name, kind in fields])
 
 
 def _read(joined: bytes, schema: pa.Schema, is_whole: bool) -> pa.Table:
@@ -149,7 +175,7 @@ def _read(joined: bytes, schema: pa.Schema, is_whole: bool) -> pa.Table:
 
 
 def _parse_exact(messages: Sequence[bytes], columns: RowColumns) -> pa.Table:
-    """All messages by Python values. Raises msgspec's errors, which are ValueErrors, and SchemaMismatch."""
+    """All messages by Python values. Raises errors of _NO_FIT."""
     decoder = msgspec.json.Decoder(float_hook=Decimal)
     rows = [decoder.decode(message) for message in messages]
     if not all(type(row) is dict for row in rows):
@@ -161,12 +187,15 @@ def _parse_exact(messages: Sequence[bytes], columns: RowColumns) -> pa.Table:
     for name in names:
         kind = type_in(columns.schema, name)
         values = [row.get(name) for row in rows]
+        if kind is not None and _is_time(kind) and {type(value) for value in values} <= {int, type(None)}:
+            arrays.append(pa.array(values, pa.int32() if pt.is_date32(kind) else pa.int64()).cast(kind))
+            continue
         array = column_of_json(name, values if kind is not None else [_plain(value) for value in values], kind)
-        arrays.append(array if kind is None or array.type == kind else project_to(array, name, kind))
+        arrays.append(array if kind is None or array.type == kind else _in_type(array, name, kind))
     return _without_untyped(pa.Table.from_arrays(arrays, names=names))
 
 
-def project_to(array: pa.Array, name: str, kind: pa.DataType) -> pa.Array:
+def _in_type(array: pa.Array, name: str, kind: pa.DataType) -> pa.Array:
     """A column in the type of the table's."""
     target = pa.schema([pa.field(name, kind)])
     return project(pa.Table.from_arrays([array], names=[name]), target).column(0).combine_chunks()
@@ -187,7 +216,11 @@ def _is_of_json(kind: pa.DataType) -> bool:
         return all(_is_of_json(kind.field(at).type) for at in range(kind.num_fields))
     if pt.is_list(kind):
         return _is_of_json(kind.value_type)
-    return kind in _PLAIN
+    return kind in _PLAIN or pt.is_decimal128(kind)
+
+
+def _is_time(kind: pa.DataType) -> bool:
+    return pt.is_timestamp(kind) or pt.is_date32(kind)
 
 
 def _as_text(kind: pa.DataType) -> pa.DataType:

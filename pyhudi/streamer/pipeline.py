@@ -15,12 +15,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
+from pyhudi.actions.create_table import check_fields
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.streamer_checkpoints import newest_checkpoint
 from pyhudi.errors import ConfigError
 from pyhudi.formats.avro.schema import without_meta
 from pyhudi.meta_client import MetaClient
+from pyhudi.model.options import WriteOptions
 from pyhudi.result import plain
+from pyhudi.schema.evolution import evolve
 from pyhudi.schema.projection import project
 from pyhudi.storage import open_storage
 from pyhudi.storage.clock import Clock
@@ -40,7 +43,9 @@ __all__ = ["Pipeline", "Read", "Round"]
 _RECORD_KEY = "hoodie.datasource.write.recordkey.field"
 _OPERATION = "hoodie.datasource.write.operation"
 _NAME = "hoodie.table.name"
-_NULLS = "hoodie.write.set.null.for.missing.columns"
+# A column that a batch lacks is null in its rows, however batches are cut; a new one comes in under any name.
+_BY_DEFAULT = {"hoodie.write.set.null.for.missing.columns": "true", "hoodie.pyhudi.schema.mode": "merge"}
+_SAID_MAX = 5
 _REPLACING = ("insert_overwrite", "insert_overwrite_table")
 
 
@@ -122,14 +127,29 @@ class Pipeline:
             written = self._write(read)
         if written is None and self._meta is None:
             self._held = replace(read.start, text=batch.checkpoint, notes=batch.notes, is_given=False)
-        return Round(read.rows.num_rows, len(read.rejected), batch.lost, batch.checkpoint, written, batch.said)
+        said = [*batch.said]
+        if not options.quarantine.is_on:
+            said += [f"left out: {one.position}: {one.reason}" for one in read.rejected[:_SAID_MAX]]
+        return Round(read.rows.num_rows, len(read.rejected), batch.lost, batch.checkpoint, written, said)
+
+    def check(self, limit: int) -> Read | None:
+        """Like `read`, and what can be refused of the write is refused. Nothing is written."""
+        read = self.read(limit)
+        if read is None or not read.rows.num_rows:
+            return read
+        options = WriteOptions.parse({_NAME: "t", **self._settings.write}, None, None)
+        if self._meta is None:
+            check_fields(options, read.rows.schema.names)
+        else:
+            evolve(_data_columns(self._meta), read.rows.schema, null_for_missing=True, schema_mode="merge")
+        return read
 
     def _write(self, read: Read) -> WriteResult | None:
         settings, rows = self._settings, read.rows
         notes = batch_options(
             settings.options, read.start, read.batch.checkpoint, read.batch.notes, is_v2=self._source.writes_v2
         )
-        options = {_NULLS: "true", _NAME: self._storage.root.rstrip("/").rpartition("/")[2], **settings.write, **notes}
+        options = {**_BY_DEFAULT, _NAME: self._storage.root.rstrip("/").rpartition("/")[2], **settings.write, **notes}
         if settings.options.filters_dupes:
             options["hoodie.datasource.insert.dup.policy"] = "drop"
         if not rows.num_rows:

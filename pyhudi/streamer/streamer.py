@@ -29,6 +29,7 @@ _log = logging.getLogger("pyhudi.streamer")
 _CONFLICTS_MAX = 50  # one after the other
 _NAP_S = 0.2
 _SHOWN_ROWS = 5
+_CHECKED = 1000  # bytes of files, which is a file at least; events of Kafka
 _SYSTEM_CLOCK = SystemClock()
 
 
@@ -134,7 +135,7 @@ class Streamer:
 
         Raises: HudiError, as a run would.
         """
-        read = self._pipeline.read(limit=None)
+        read = self._pipeline.check(_CHECKED)
         settings = self._settings
         if read is None:
             return StreamerCheck(settings.target, settings.options.source, None, 0, {}, [], [])

@@ -195,8 +195,10 @@ def test_a_run_ends_after_its_batch_when_it_is_told_to(tmp_path: Path) -> None:
 def test_check_shows_five_rows_and_writes_nothing(tmp_path: Path) -> None:
     checked = Streamer(config(tmp_path)).check()
 
-    assert (checked.waiting, checked.columns) == (10, {"id": "int64"})
+    assert (checked.waiting, checked.columns) == (40, {"id": "int64"})
     assert json.loads(checked.to_json())["rows"] == [{"id": number} for number in range(5)]
     assert "nothing was written" in str(checked)
+    with pytest.raises(ConfigError, match="uuid"):
+        Streamer(config(tmp_path, record_key="uuid")).check()
     assert not (tmp_path / "t").exists()
     assert pyhudi.results.StreamerCheck is type(checked)

@@ -98,6 +98,32 @@ def test_a_schema_of_a_file_gives_decimals_and_dates_their_types_and_leaves_othe
     assert table.schema.names == ["id", "price", "day"]
 
 
+def test_times_are_texts_or_numbers_in_the_unit_of_the_column_and_decimals_keep_their_digits(tmp_path: Path) -> None:
+    types = [("id", pa.int64()), ("at", pa.timestamp("us", "UTC")), ("day", pa.date32()), ("d", pa.decimal128(20, 4))]
+    HudiTable.create(tmp_path / "t", pa.schema(types), record_key="id")
+    noon = "2026-01-02T12:00:00Z"
+    settings = config(
+        tmp_path,
+        {"id": 1, "at": noon, "day": "2026-01-02", "d": "9007199254740993.1234"},
+        {"id": 2, "at": 1767355200000000, "day": 20455, "d": 1.5},
+        {"id": 3, "at": "noon"},
+        **{"commit-on-errors": True, "hoodie.pyhudi.streamer.quarantine.max.share": 0.5, "ignore-checkpoint": "x"},
+    )
+    lines: list[str] = []
+
+    assert Streamer(settings).run(told=lines.append).rejected == 1
+    assert lines[0].startswith("left out: f0:3: ")
+    first, second = rows(tmp_path)
+    assert (first["at"], first["day"]) == (second["at"], second["day"])
+    assert (str(first["d"]), str(second["d"])) == ("9007199254740993.1234", "1.5000")
+
+
+def test_a_new_column_comes_in_although_its_name_is_nearly_that_of_another(tmp_path: Path) -> None:
+    Streamer(config(tmp_path, {"id": 1, "address1": "a"})).run()
+    Streamer(config(tmp_path, {"id": 2, "address2": "b"})).run()
+    assert rows(tmp_path)[1] == {"id": 2, "address1": None, "address2": "b"}
+
+
 def test_columns_that_come_later_are_added_and_those_that_rows_lack_are_null_however_batches_are_cut(
     tmp_path: Path,
 ) -> None:
