@@ -43,7 +43,7 @@ def is_ascending(values: pa.Array) -> bool:
 def order_of_bytes(values: pa.Array) -> npt.NDArray[np.int64]:
     """Return the row numbers of binary values (without nulls) in ascending order of their bytes; a stable sort."""
     if len(values) <= _FEW:
-        return _compared(values)
+        return _sort_by_comparison(values)
     heads = _heads(values)
     order = np.argsort(heads)
     ascending = heads[order]
@@ -51,13 +51,13 @@ def order_of_bytes(values: pa.Array) -> npt.NDArray[np.int64]:
     tied = np.append(is_same, False) | np.append(False, is_same)
     rows = np.sort(order[tied])
     if len(rows) > len(values) // 2:
-        return _compared(values)
+        return _sort_by_comparison(values)
     # Rows of all tied heads are compared at once: values with different heads already have the order of their heads.
-    order[tied] = rows[_compared(values.take(pa.array(rows)))]
+    order[tied] = rows[_sort_by_comparison(values.take(pa.array(rows)))]
     return order
 
 
-def _compared(values: pa.Array) -> npt.NDArray[np.int64]:
+def _sort_by_comparison(values: pa.Array) -> npt.NDArray[np.int64]:
     return pc.sort_indices(values).to_numpy().astype(np.int64)
 
 

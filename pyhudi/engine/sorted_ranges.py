@@ -65,7 +65,7 @@ class SortedRanges:
             folder = Path(tempfile.mkdtemp(prefix="pyhudi-sort-"))
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         everything = _Range(folder / "rows", self._schema)
-        sample = _sampled(everything, self._keys, chain(_emptied(pending), stream))
+        sample = _sample(everything, self._keys, chain(_drain(pending), stream))
         everything.close()
         self.ranges = (everything,)
         if self._keys:
@@ -148,7 +148,7 @@ class _Range:
             yield from rows.take(order.slice(first, batch_rows)).combine_chunks().to_batches()
 
 
-def _sampled(into: _Range, keys: list[str], batches: Iterable[pa.RecordBatch]) -> pa.Table:
+def _sample(into: _Range, keys: list[str], batches: Iterable[pa.RecordBatch]) -> pa.Table:
     """Write all rows; the keys of some of them, evenly spread, with a fixed maximum."""
     sample, rows, step = [into.schema.empty_table().select(keys)], 0, _SAMPLE_STEP
     for batch in batches:
@@ -168,7 +168,7 @@ def _each(step: int, rows: pa.RecordBatch | pa.Table) -> pa.Array:
     return pa.array(np.arange(0, len(rows), step))
 
 
-def _emptied(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _drain(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the batches of a list, removing each from it."""
     while batches:
         yield batches.pop(0)

@@ -154,9 +154,9 @@ class _Column(NamedTuple):
     is_floating: bool
 
     @classmethod
-    def of(cls, name: str, stored: pa.DataType) -> _Column:
-        kind = stored.value_type if pa.types.is_dictionary(stored) else stored
-        return cls(name, kind, kind != stored, has_order(kind), pa.types.is_floating(kind))
+    def of(cls, name: str, data_type: pa.DataType) -> _Column:
+        kind = data_type.value_type if pa.types.is_dictionary(data_type) else data_type
+        return cls(name, kind, kind != data_type, has_order(kind), pa.types.is_floating(kind))
 
 
 @lru_cache(maxsize=_SCHEMAS)

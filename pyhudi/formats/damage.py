@@ -135,10 +135,10 @@ def text_checked(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
     """Return the same stream, which raises the error of `check_text` at invalid text."""
     if not any(_holds_text(field.type) for field in reader.schema):
         return reader
-    return pa.RecordBatchReader.from_batches(reader.schema, _checked(reader))
+    return pa.RecordBatchReader.from_batches(reader.schema, _check_batches(reader))
 
 
-def _checked(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+def _check_batches(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
     first_row = 0
     for batch in reader:
         check_text(batch, first_row)
@@ -162,7 +162,7 @@ def _texts(array: pa.Array, path: str) -> Iterator[tuple[str, pa.Array]]:
     if is_text(kind):
         yield path, array
     elif pt.is_dictionary(kind):
-        yield from _used(cast("pa.DictionaryArray", array), path)
+        yield from _used_texts(cast("pa.DictionaryArray", array), path)
     elif isinstance(kind, pa.BaseExtensionType):
         yield from _texts(cast("pa.ExtensionArray", array).storage, path)
     elif pt.is_struct(kind):
@@ -177,7 +177,7 @@ def _texts(array: pa.Array, path: str) -> Iterator[tuple[str, pa.Array]]:
         yield from _texts(cast("pa.RunEndEncodedArray", array).values, path)
 
 
-def _used(array: pa.DictionaryArray, path: str) -> Iterator[tuple[str, pa.Array]]:
+def _used_texts(array: pa.DictionaryArray, path: str) -> Iterator[tuple[str, pa.Array]]:
     """Return the texts of a dictionary; if one is invalid, only those that rows use."""
     for inner, text in _texts(array.dictionary, path):
         yield inner, text if _first_invalid(text) is None else array.dictionary.take(array.indices)

@@ -87,7 +87,7 @@ def ranges_from_bytes(content: bytes) -> tuple[StoredRange, ...]:
 
 def stored_ranges(table_version: int, ranges: Iterable[ColumnRange]) -> tuple[StoredRange, ...]:
     """The ranges in the form of a table version."""
-    stored = []
+    converted = []
     for one in ranges:
         member, (ordinal, info) = _form(one.data_type, table_version)
         least, greatest = one.least, one.greatest
@@ -99,7 +99,7 @@ def stored_ranges(table_version: int, ranges: Iterable[ColumnRange]) -> tuple[St
             member = least = greatest = None
         if not one.values:
             ordinal, info = _NULL_TYPE, None
-        stored.append(
+        converted.append(
             StoredRange(
                 one.name,
                 member,
@@ -113,7 +113,7 @@ def stored_ranges(table_version: int, ranges: Iterable[ColumnRange]) -> tuple[St
                 info,
             )
         )
-    return tuple(stored)
+    return tuple(converted)
 
 
 def joined_range(one: StoredRange, other: StoredRange) -> StoredRange | None:
@@ -128,7 +128,7 @@ def joined_range(one: StoredRange, other: StoredRange) -> StoredRange | None:
     least: Plain | None = None
     greatest: Plain | None = None
     if parts and all(part.is_known for part in parts):
-        order = _unscaled if typed.ordinal == _DECIMAL_TYPE else None
+        order = _to_unscaled if typed.ordinal == _DECIMAL_TYPE else None
         member = parts[0].member
         least = min((cast("Plain", part.least) for part in parts), key=order)  # type: ignore[type-var]
         greatest = max((cast("Plain", part.greatest) for part in parts), key=order)  # type: ignore[type-var]
@@ -146,7 +146,7 @@ def joined_range(one: StoredRange, other: StoredRange) -> StoredRange | None:
     )
 
 
-def _unscaled(bound: Plain) -> int:
+def _to_unscaled(bound: Plain) -> int:
     return int.from_bytes(cast("bytes", bound), "big", signed=True)
 
 
@@ -169,7 +169,7 @@ def rows_of_files(
         rows += ranges
     count = len(rows)
     by_field: Sequence[Sequence[object]] = tuple(zip(*rows, strict=True)) or ((),) * len(StoredRange._fields)
-    columns_, members, least, greatest, values, nulls, stored, plain, ordinals, infos = by_field
+    columns_, members, least, greatest, values, nulls, stored_bytes, plain, ordinals, infos = by_field
     numbers = cast("Sequence[int | None]", members)
     union = schema.field("minValue").type
     is_deleted = pa.repeat(pa.scalar(False), count)
@@ -178,7 +178,7 @@ def rows_of_files(
         pa.array(columns_, pa.string()),
         _in_union(union, numbers, least),
         _in_union(union, numbers, greatest),
-        *(pa.array(counts, pa.int64()) for counts in (values, nulls, stored, plain)),
+        *(pa.array(counts, pa.int64()) for counts in (values, nulls, stored_bytes, plain)),
         is_deleted,
     ]
     if TableFormat(table_version).has_tight_bounds:

@@ -100,16 +100,16 @@ def _estimate_exponent(mantissa: int, top_bit: int) -> int:
 def _digits(mantissa: int, exponent: int, top_bit: int, significant_bits: int) -> tuple[str, int]:
     """Digits and decimal exponent of mantissa * 2 ** exponent; the mantissa is odd."""
     estimate = _estimate_exponent(mantissa, top_bit)
-    b, s, m, width = _scaled(mantissa, exponent, top_bit - significant_bits, estimate)
+    b, s, m, width = _scale(mantissa, exponent, top_bit - significant_bits, estimate)
     ten_s = 10 * s
     digits: list[int] = []
     first = True
     while True:
         quotient, rest = divmod(b, s)
-        b, m = rest * 10, _wrapped(m * 10, width)
+        b, m = rest * 10, _wrap(m * 10, width)
         low = b < m
         # Java's small and large arithmetic disagree about a tie, and the small one can overflow.
-        high = _wrapped(b + m, width) > ten_s if width else b + m >= ten_s
+        high = _wrap(b + m, width) > ten_s if width else b + m >= ten_s
         if m <= 0:
             low = high = True
         if first:
@@ -125,13 +125,13 @@ def _digits(mantissa: int, exponent: int, top_bit: int, significant_bits: int) -
         if low or high:
             break
     if high:
-        beyond_half = _wrapped(2 * b - ten_s, width)
+        beyond_half = _wrap(2 * b - ten_s, width)
         if not low or beyond_half > 0 or (beyond_half == 0 and digits[-1] % 2):
             estimate += _round_up(digits)
     return "".join(map(str, digits)), estimate + 1
 
 
-def _scaled(mantissa: int, exponent: int, half_unit: int, estimate: int) -> tuple[int, int, int, int]:
+def _scale(mantissa: int, exponent: int, half_unit: int, estimate: int) -> tuple[int, int, int, int]:
     """B, S, M and the width in bits of the numbers that Java counts with, 0 when they have no bound.
 
     B / S is the value over 10 ** estimate, M / S half a unit (2 ** half_unit) in the last known place. Powers of two
@@ -150,7 +150,7 @@ def _scaled(mantissa: int, exponent: int, half_unit: int, estimate: int) -> tupl
     return (mantissa * 5**lift) << b2, 5**power << s2, 5**lift << m2, width
 
 
-def _wrapped(number: int, width: int) -> int:
+def _wrap(number: int, width: int) -> int:
     """Return the number as a signed integer of this width; 0 means unbounded."""
     if not width:
         return number

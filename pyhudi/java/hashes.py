@@ -129,12 +129,12 @@ def bucket_text(record_keys: pa.Array | pa.ChunkedArray, hash_fields: Sequence[s
     if not len(at):
         return record_keys
     counts, names, values = _fields(record_keys.take(pa.array(at)))
-    taken = pc.is_in(names, pa.array(sorted(hash_fields), pa.string()))
+    is_hash_field = pc.is_in(names, pa.array(sorted(hash_fields), pa.string()))
     values = pc.if_else(pc.equal(values, _NULL_VALUE), "null", values)
     values = pc.if_else(pc.equal(values, _EMPTY_VALUE), "", values)
-    ends = np.cumsum(taken.to_numpy(zero_copy_only=False))[np.cumsum(counts) - 1]
+    ends = np.cumsum(is_hash_field.to_numpy(zero_copy_only=False))[np.cumsum(counts) - 1]
     offsets = np.concatenate([[0], ends]).astype(np.int32)
-    joined = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), values.filter(taken)), "")
+    joined = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), values.filter(is_hash_field)), "")
     is_composite = np.zeros(len(record_keys), np.bool_)
     is_composite[at] = True
     return pc.replace_with_mask(record_keys, pa.array(is_composite), joined)
@@ -165,13 +165,13 @@ def _composite_hashes(keys: pa.Array, hash_fields: frozenset[str]) -> npt.NDArra
     hashes_of = java_string_hash(values)
     blank = pc.is_in(values, pa.array([_NULL_VALUE, _EMPTY_VALUE]))  # null and "" both count 0
     hashes_of = np.where(blank.to_numpy(zero_copy_only=False), np.int32(0), hashes_of)
-    taken = pc.is_in(names, pa.array(sorted(hash_fields), pa.string())).to_numpy(zero_copy_only=False)
+    is_hash_field = pc.is_in(names, pa.array(sorted(hash_fields), pa.string())).to_numpy(zero_copy_only=False)
     first = np.cumsum(counts) - counts
     hashes = np.ones(len(keys), np.uint32)
     for turn in range(int(counts.max())):
         at = np.flatnonzero(counts > turn)
         field = first[at] + turn
-        at, field = at[taken[field]], field[taken[field]]
+        at, field = at[is_hash_field[field]], field[is_hash_field[field]]
         hashes[at] = hashes[at] * _31 + hashes_of[field].view(np.uint32)
     return hashes
 

@@ -42,24 +42,24 @@ def read_local_times(
     if shape is None or not len(texts):
         return np.zeros(len(texts), np.int64), np.zeros(len(texts), np.bool_)
     parts = pc.extract_regex(texts, shape)
-    known = np.asarray(parts.is_valid(), dtype=np.bool_)
+    is_read = np.asarray(parts.is_valid(), dtype=np.bool_)
     fields = {part.name: pc.struct_field(parts, part.name) for part in parts.type}
     own_offset = fields.pop("Z", None)
     local, inside = _local_millis(fields, len(texts))
-    known &= inside
+    is_read &= inside
     source = input_zone or UTC
     if own_offset is not None:
         target = output_zone or input_zone
         offsets = _own_offsets(own_offset)
     else:
         target = None if output_zone in (None, source) else output_zone
-        known &= _even_days(local, source)
+        is_read &= _even_days(local, source)
         offsets = offsets_at(local, source) if target else local  # constant for the whole day
     if target is None:
-        return local, known  # shown as it is written
+        return local, is_read  # shown as it is written
     utc = local - offsets
     shown = utc + offsets_at(utc, target)
-    return shown, known & (shown >= FIRST_LOCAL_MS) & (shown <= LAST_LOCAL_MS)
+    return shown, is_read & (shown >= FIRST_LOCAL_MS) & (shown <= LAST_LOCAL_MS)
 
 
 def offsets_at(utc_ms: Longs, zone: Zone) -> Longs:

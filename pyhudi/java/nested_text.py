@@ -77,13 +77,13 @@ def _json_writer(kind: pa.DataType, field: str) -> Writer:
         members = [(child.name, _json_writer(child.type, field)) for child in kind]
 
         def inner(value: Mapping[str, object]) -> str:
-            return "{" + ", ".join(f"{_quoted(name)}: {write(value[name])}" for name, write in members) + "}"
+            return "{" + ", ".join(f"{_quote(name)}: {write(value[name])}" for name, write in members) + "}"
 
     elif pa.types.is_map(kind):
         item = _json_writer(kind.item_type, field)
 
         def inner(value: Entries) -> str:
-            return "{" + ", ".join(f"{_quoted(k)}: {item(v)}" for k, v in _single(value, field)) + "}"
+            return "{" + ", ".join(f"{_quote(k)}: {item(v)}" for k, v in _single(value, field)) + "}"
 
     elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
         element = _json_writer(kind.value_type, field)
@@ -92,7 +92,7 @@ def _json_writer(kind: pa.DataType, field: str) -> Writer:
             return "[" + ", ".join(map(element, value)) + "]"
 
     elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        inner = _quoted
+        inner = _quote
     else:
         inner = _scalar_writer(kind, field)
     return lambda value: "null" if value is None else inner(value)
@@ -119,7 +119,7 @@ def _single(pairs: Entries, field: str) -> Entries:
     return pairs
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return '"' + "".join(_ESCAPES.get(c, c) if c >= " " else _ESCAPES.get(c, f"\\u{ord(c):04X}") for c in text) + '"'
 
 
@@ -201,7 +201,7 @@ def _struct(rows: pa.Array, blank: str) -> pa.Array:
 
 def _list(values: pa.Array, blank: str) -> pa.Array:
     assert isinstance(values, LIST_ARRAYS)
-    return _joined(_texts(values.flatten(), blank), pc.list_value_length(values), "[]", blank)
+    return _join(_texts(values.flatten(), blank), pc.list_value_length(values), "[]", blank)
 
 
 def _map(values: pa.Array, blank: str) -> pa.Array:
@@ -209,10 +209,10 @@ def _map(values: pa.Array, blank: str) -> pa.Array:
     assert isinstance(entries, pa.ListArray)
     keys, items = cast("pa.StructArray", entries.flatten()).flatten()
     pairs = pc.binary_join_element_wise(_texts(keys, blank), pa.scalar(f":{blank}"), _texts(items, blank), "")
-    return _joined(pairs, pc.list_value_length(entries), "{}", blank)
+    return _join(pairs, pc.list_value_length(entries), "{}", blank)
 
 
-def _joined(texts: pa.Array, lengths: pa.Array, brackets: str, blank: str) -> pa.Array:
+def _join(texts: pa.Array, lengths: pa.Array, brackets: str, blank: str) -> pa.Array:
     """The texts of each list's values between brackets."""
     offsets = np.zeros(len(lengths) + 1, np.int32)
     np.cumsum(pc.fill_null(lengths, 0).to_numpy(zero_copy_only=False), out=offsets[1:])

@@ -92,10 +92,10 @@ def generator_name(options: Mapping[str, str]) -> str:
     if requested:
         return KEY_GENERATORS.canonical(requested)
     named = option_text(options, GENERATOR_TYPE)
-    stored = option_text(options, *TABLE_GENERATOR)
-    if not named and not stored:
+    table_generator = option_text(options, *TABLE_GENERATOR)
+    if not named and not table_generator:
         return infer(options)
-    name = named or stored
+    name = named or table_generator
     is_built_in = name in KEY_GENERATORS.aliases or name.upper() in KEY_GENERATORS.entries
     if not is_built_in and (not named or ":" in name or "." in name or name == USER_PROVIDED):
         raise ConfigError(

@@ -105,11 +105,11 @@ def parse_settings(
 
 
 def _single_field_prefix(options: Mapping[str, str], version: int) -> bool:
-    stored = option_text(options, STORED_COMPLEX_ENCODING)
-    if stored:
-        if stored not in ("FIELD_PREFIXED", "VALUE_ONLY"):
-            raise ConfigError(f"{STORED_COMPLEX_ENCODING} is {stored!r}; expected FIELD_PREFIXED or VALUE_ONLY.")
-        return stored == "FIELD_PREFIXED"
+    encoding = option_text(options, STORED_COMPLEX_ENCODING)
+    if encoding:
+        if encoding not in ("FIELD_PREFIXED", "VALUE_ONLY"):
+            raise ConfigError(f"{STORED_COMPLEX_ENCODING} is {encoding!r}; expected FIELD_PREFIXED or VALUE_ONLY.")
+        return encoding == "FIELD_PREFIXED"
     return TableFormat(version).prefixes_single_complex_key or not _flag(options, NEW_COMPLEX_ENCODING)
 
 

@@ -54,8 +54,8 @@ class UserKey:
 
     def columns(self, batch: pa.RecordBatch, *, partition_id: int = 0, first_row: int = 0) -> KeyColumns:
         answer = self.generator.columns(batch)
-        key = self._checked(getattr(answer, "record_key", None), "record_key", batch.num_rows, first_row)
-        path = self._checked(getattr(answer, "partition_path", None), "partition_path", batch.num_rows, first_row)
+        key = self._check_column(getattr(answer, "record_key", None), "record_key", batch.num_rows, first_row)
+        path = self._check_column(getattr(answer, "partition_path", None), "partition_path", batch.num_rows, first_row)
         if batch.num_rows and pc.min(pc.binary_length(key)).as_py() == 0:
             row = first_row + pc.index(pc.binary_length(key), 0).as_py()
             raise KeyGenError(f"Key generator {self.type_name} gave an empty record key for row {row}.")
@@ -63,7 +63,7 @@ class UserKey:
         place(encoded.indices, cast("list[str]", encoded.dictionary.to_pylist()), "", self.type_name, first_row)
         return KeyColumns(key, path)
 
-    def _checked(self, column: object, name: str, rows: int, first_row: int) -> pa.Array:
+    def _check_column(self, column: object, name: str, rows: int, first_row: int) -> pa.Array:
         if isinstance(column, pa.ChunkedArray):
             column = column.combine_chunks()
         if not isinstance(column, pa.Array) or len(column) != rows:

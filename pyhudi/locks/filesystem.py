@@ -64,12 +64,12 @@ class FileSystemLock:
     def is_held(self) -> bool:
         if self._content is None:
             return False
-        note = self._seen(self._path)
+        note = self._read_lock_file(self._path)
         return note is not None and note[0] == self._content
 
     @property
     def owner_note(self) -> str:
-        note = self._seen(self._path)
+        note = self._read_lock_file(self._path)
         if note is None:
             return f"nobody ({self._refusal})" if self._refusal else "nobody"
         content, modified_ms = note
@@ -108,7 +108,7 @@ class FileSystemLock:
     def _take_back(self, content: bytes) -> None:
         """Delete the lock file if the store created it without confirming."""
         with suppress(Exception):  # the original error says more
-            note = self._seen(self._path)
+            note = self._read_lock_file(self._path)
             if note is not None and note[0] == content:
                 self._storage.delete(self._path)
 
@@ -137,7 +137,7 @@ class FileSystemLock:
         content = self._content
         if content is None:
             return
-        note = self._seen(self._path)
+        note = self._read_lock_file(self._path)
         if note is not None and note[0] == content:
             self._storage.delete(self._path)
             self._content = None
@@ -156,7 +156,7 @@ class FileSystemLock:
         Only the waiting process that creates the mark of this file removes it, after another look: without the mark a
         slow process would remove the lock that a faster one has just taken.
         """
-        note = self._seen(self._path)
+        note = self._read_lock_file(self._path)
         if note is None:
             return True
         self._has_waited_for_hudi |= not is_note(note[0])
@@ -166,11 +166,11 @@ class FileSystemLock:
         try:
             self._storage.create_new(mark, self._note())
         except PathExists:
-            marked = self._seen(mark)
+            marked = self._read_lock_file(mark)
             if marked is not None and self._is_left_behind(marked):
                 self._storage.delete(mark)  # the process that created it died, too
             return False
-        if self._seen(self._path) == note:
+        if self._read_lock_file(self._path) == note:
             self._storage.delete(self._path)
         self._storage.delete(mark)
         return True
@@ -190,7 +190,7 @@ class FileSystemLock:
             self._silent = note, now_s
         return now_s - self._silent[1] >= _SILENCE_S
 
-    def _seen(self, path: str) -> tuple[bytes, int] | None:
+    def _read_lock_file(self, path: str) -> tuple[bytes, int] | None:
         info = self._storage.stat(path)
         if info is None:
             return None

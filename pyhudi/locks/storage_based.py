@@ -93,13 +93,13 @@ class StorageLock:
 
     @property
     def is_held(self) -> bool:
-        held = self._held
-        return held is not None and self._clock.now_ms() < held[0].valid_until_ms
+        lease_and_version = self._held
+        return lease_and_version is not None and self._clock.now_ms() < lease_and_version[0].valid_until_ms
 
     @property
     def owner_note(self) -> str:
-        stored = self._files.read(LOCK_PATH)
-        lease = _Lease.decode(stored[0], self._where) if stored is not None else None
+        current = self._files.read(LOCK_PATH)
+        lease = _Lease.decode(current[0], self._where) if current is not None else None
         if lease is None or lease.expired:
             return f"nobody ({self._refusal})" if self._refusal else "nobody"
         left_s = (lease.valid_until_ms - self._clock.now_ms()) // 1000
@@ -111,10 +111,10 @@ class StorageLock:
     def release(self) -> None:
         self._renewal.stop()
         with self._mutex:
-            held = self._held
-        if held is None:
+            lease_and_version = self._held
+        if lease_and_version is None:
             return
-        self._give_back(*held)
+        self._give_back(*lease_and_version)
         self._held = None
 
     def _give_back(self, lease: _Lease, version: str) -> None:
@@ -154,16 +154,16 @@ class StorageLock:
     def _attempt(self) -> bool:
         if self.is_held:
             return False
-        stored = self._files.read(LOCK_PATH)
+        current = self._files.read(LOCK_PATH)
         now_ms = self._clock.now_ms()
-        if stored is not None:
-            lease = _Lease.decode(stored[0], self._where)
+        if current is not None:
+            lease = _Lease.decode(current[0], self._where)
             is_free = lease.expired or now_ms > lease.valid_until_ms + _CLOCK_DRIFT_MS
             if not is_free and lease.owner != self._owner:  # ours: the answer to an earlier attempt was lost
                 return False
         ours = _Lease(False, now_ms + self._validity_ms, self._owner)
         try:
-            version = self._files.replace(LOCK_PATH, ours.encode(), stored[1] if stored is not None else None)
+            version = self._files.replace(LOCK_PATH, ours.encode(), current[1] if current is not None else None)
         except FileBusy as error:
             self._refusal = str(error)
             return False  # others may release it while we wait
@@ -192,22 +192,22 @@ class StorageLock:
     def _take_back(self) -> None:
         """End the lease if the store wrote it without confirming."""
         with suppress(Exception):  # the original error says more
-            stored = self._files.read(LOCK_PATH)
-            lease = _Lease.decode(stored[0], self._where) if stored is not None else None
-            if stored is not None and lease is not None and lease.owner == self._owner and not lease.expired:
-                self._files.replace(LOCK_PATH, replace(lease, expired=True).encode(), stored[1])
+            current = self._files.read(LOCK_PATH)
+            lease = _Lease.decode(current[0], self._where) if current is not None else None
+            if current is not None and lease is not None and lease.owner == self._owner and not lease.expired:
+                self._files.replace(LOCK_PATH, replace(lease, expired=True).encode(), current[1])
 
     def _put(self, lease: _Lease, version: str) -> str | None:
         """Replace our lease; None when another process has the lock. Raises StorageError.
 
         The file may be ours with another version: an earlier put reached the store, but its answer was lost.
         """
-        made = self._files.replace(LOCK_PATH, lease.encode(), version)
-        if made is None:
-            stored = self._files.read(LOCK_PATH)
-            if stored is not None and _Lease.decode(stored[0], self._where).owner == self._owner:
-                made = self._files.replace(LOCK_PATH, lease.encode(), stored[1])
-        return made
+        new_version = self._files.replace(LOCK_PATH, lease.encode(), version)
+        if new_version is None:
+            current = self._files.read(LOCK_PATH)
+            if current is not None and _Lease.decode(current[0], self._where).owner == self._owner:
+                new_version = self._files.replace(LOCK_PATH, lease.encode(), current[1])
+        return new_version
 
     def _warn(self, what: str) -> None:
         warn_caller(

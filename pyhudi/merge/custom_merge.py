@@ -44,7 +44,7 @@ class CustomMerge:
         from_newer = self._newer_wins(older, newer)
         is_delete = np.where(from_newer, newer.is_delete, older.is_delete)
         if len(contested) == 0:
-            return replace(_chosen(older, newer, from_newer, is_delete), is_older=~from_newer)
+            return replace(_choose(older, newer, from_newer, is_delete), is_older=~from_newer)
         answers = [self._answer(older.take(part), newer.take(part)) for part in _parts(contested)]
         rows = pa.concat_tables([answer.rows for answer in answers])
         from_older = np.concatenate(
@@ -52,7 +52,7 @@ class CustomMerge:
         )
         from_newer[contested] = ~from_older
         is_delete[contested] = np.concatenate([answer.is_delete for answer in answers])
-        chosen = _chosen(older, newer, from_newer, is_delete)
+        chosen = _choose(older, newer, from_newer, is_delete)
         ordering = self._ordering(older, newer, contested, rows, is_delete)
         return replace(_with_answers(chosen, contested, rows, is_delete, ordering), is_older=~from_newer & ~is_delete)
 
@@ -171,7 +171,7 @@ def _bare(versions: Versions) -> Mask:
     return bare
 
 
-def _chosen(older: Versions, newer: Versions, from_newer: Mask, is_delete: Mask) -> Versions:
+def _choose(older: Versions, newer: Versions, from_newer: Mask, is_delete: Mask) -> Versions:
     """Return whole versions, each from one side or the other."""
     names = older.rows.column_names
     rows = columns_from(names, older.rows, newer.rows, dict.fromkeys(names, from_newer))
@@ -185,15 +185,15 @@ def _with_answers(
     """`chosen` with the data columns and ordering values of the answers; meta columns stay."""
     at = np.arange(len(chosen))
     at[contested] = len(chosen) + np.arange(len(contested))
-    taken = pa.array(at)
+    indices = pa.array(at)
     columns, given_names = [], set(rows.column_names)
     for name in chosen.rows.column_names:
         column = chosen.rows.column(name)
         if name in given_names:
-            column = pa.chunked_array([*column.chunks, *rows.column(name).chunks], column.type).take(taken)
+            column = pa.chunked_array([*column.chunks, *rows.column(name).chunks], column.type).take(indices)
         columns.append(column)
     values = tuple(
-        pa.concat_arrays([before, after]).take(taken) for before, after in zip(chosen.ordering, ordering, strict=True)
+        pa.concat_arrays([before, after]).take(indices) for before, after in zip(chosen.ordering, ordering, strict=True)
     )
     return Versions(pa.Table.from_arrays(columns, schema=chosen.rows.schema), is_delete, values)
 

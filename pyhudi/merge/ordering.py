@@ -27,7 +27,7 @@ _SIGNLESS = np.int64(0x7FFFFFFFFFFFFFFF)
 
 def stored_is_greater(stored: Sequence[pa.Array], incoming: Sequence[pa.Array]) -> Mask:
     """Return, pair by pair, whether the tuple of stored values is greater. One array per field, all of one length."""
-    with _refused():
+    with _refuse_errors():
         return _stored_is_greater(stored, incoming)
 
 
@@ -46,12 +46,12 @@ def _stored_is_greater(stored: Sequence[pa.Array], incoming: Sequence[pa.Array])
 
 def ordering_keys(fields: Sequence[pa.Array]) -> list[Key]:
     """Arrays to sort by, most significant first, that order rows as the tuple of `fields` does."""
-    with _refused():
+    with _refuse_errors():
         return [key for values in fields for key in _comparable(values)]
 
 
 @contextmanager
-def _refused() -> Iterator[None]:
+def _refuse_errors() -> Iterator[None]:
     """Refuse values that no type holds, such as timestamps beyond its years or text that is not UTF-8."""
     try:
         yield
@@ -95,22 +95,22 @@ def _comparable(values: pa.Array) -> list[Key]:
     keys: list[Key] = []
     if values.null_count:
         keys.append(values.is_valid().to_numpy(zero_copy_only=False))
-    keys.append(_ranked(values))
+    keys.append(_rank(values))
     return keys
 
 
-def _ranked(values: pa.Array) -> npt.NDArray[np.int64]:
+def _rank(values: pa.Array) -> npt.NDArray[np.int64]:
     """Integers in the order of the values; nulls count 0."""
     kind = values.type
     if isinstance(values, pa.DictionaryArray):
         values = values.dictionary_decode()
         kind = values.type
     if pa.types.is_boolean(kind) or (pa.types.is_integer(kind) and kind != pa.uint64()):
-        return _filled(values.cast(pa.int64()))
+        return _fill(values.cast(pa.int64()))
     if pa.types.is_date32(kind) or pa.types.is_time32(kind):
-        return _filled(values.cast(pa.int32()).cast(pa.int64()))
+        return _fill(values.cast(pa.int32()).cast(pa.int64()))
     if pa.types.is_date(kind) or pa.types.is_time(kind) or pa.types.is_timestamp(kind):
-        return _filled(values.cast(pa.int64()))
+        return _fill(values.cast(pa.int64()))
     if pa.types.is_floating(kind):
         return _float_ranks(_filled_as(values.cast(pa.float64()), 0.0))
     if pa.types.is_decimal(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or kind == pa.uint64():
@@ -120,7 +120,7 @@ def _ranked(values: pa.Array) -> npt.NDArray[np.int64]:
     raise SchemaMismatch(f"Values of type {kind} can't order rows; use a number, text, date, timestamp or boolean.")
 
 
-def _filled(values: pa.Array) -> npt.NDArray[np.int64]:
+def _fill(values: pa.Array) -> npt.NDArray[np.int64]:
     return _filled_as(values, 0).astype(np.int64, copy=False)
 
 

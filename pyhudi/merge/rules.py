@@ -155,9 +155,9 @@ def _of_merger(config: TableConfig, strategy_id: str, merger_classes: Sequence[s
 
 def _of_payload(payload: str, config: TableConfig) -> MergeRules:
     """The rules of a payload class, which decides below version 9."""
-    mode, stored = DEPRECATED_PAYLOADS[payload]
-    fields = _ordering_fields(config.ordering_fields, stored)
-    rules = _of_properties(MergeRules(mode, fields), stored)
+    mode, fixed_properties = DEPRECATED_PAYLOADS[payload]
+    fields = _ordering_fields(config.ordering_fields, fixed_properties)
+    rules = _of_properties(MergeRules(mode, fields), fixed_properties)
     partial_update = payload.endswith(".PartialUpdateAvroPayload")
     if not partial_update:
         rules = replace(rules, input_fields=fields if mode == EVENT_TIME_ORDERING else config.ordering_fields)
@@ -175,9 +175,9 @@ def _of_payload(payload: str, config: TableConfig) -> MergeRules:
     return replace(rules, rows_outlive_deletes=True, later_deletes=later_deletes, fills_in=fills_in)
 
 
-def _ordering_fields(configured: tuple[str, ...], stored: Mapping[str, str]) -> tuple[str, ...]:
+def _ordering_fields(configured: tuple[str, ...], fixed_properties: Mapping[str, str]) -> tuple[str, ...]:
     """Return the fields to compare. Debezium's classes have fixed ones, which override the table's ordering fields."""
-    stored_fields = stored.get("hoodie.table.ordering.fields")
+    stored_fields = fixed_properties.get("hoodie.table.ordering.fields")
     return configured if stored_fields is None else tuple(stored_fields.split(","))
 
 

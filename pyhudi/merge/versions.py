@@ -48,11 +48,11 @@ class Versions:
 
     def take(self, positions: Positions) -> Versions:
         """The versions at these positions."""
-        taken = pa.array(positions)
+        indices = pa.array(positions)
         return Versions(
-            self.rows.take(taken),
+            self.rows.take(indices),
             self.is_delete[positions],
-            tuple(values.take(taken) for values in self.ordering),
+            tuple(values.take(indices) for values in self.ordering),
             {name: mask[positions] for name, mask in self.absent.items()},
         )
 

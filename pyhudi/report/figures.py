@@ -85,10 +85,14 @@ def _size(health: TableHealth) -> tuple[str, str, str]:
 
 
 def _last_write(meta: MetaClient, timeline: Sequence[Sequence[object]]) -> tuple[str, str, str]:
-    for begun, completed, action, _, operation, inserted, updated, deleted, *_ in timeline:
+    for requested, completed, action, _, operation, inserted, updated, deleted, *_ in timeline:
         if operation and str(operation).upper() not in _NOT_A_WRITE:
-            said = f"{operation}: {inserted:,} inserted, {updated:,} updated, {deleted:,} deleted"
-            return readable_time(meta, str(completed or begun)), said if operation != "unknown" else str(action), ""
+            counts = f"{operation}: {inserted:,} inserted, {updated:,} updated, {deleted:,} deleted"
+            return (
+                readable_time(meta, str(completed or requested)),
+                counts if operation != "unknown" else str(action),
+                "",
+            )
     return "none yet", "", ""
 
 

@@ -51,10 +51,10 @@ def report_html(facts: Facts) -> str:
         "figures": _figures(cast("Sequence[Sequence[str]]", facts.get("figures", ()))),
         "data": data,
     }
-    return _filled(template, values)
+    return _fill(template, values)
 
 
-def _filled(template: str, values: Mapping[str, str]) -> str:
+def _fill(template: str, values: Mapping[str, str]) -> str:
     """Return the template with its placeholders filled. Placeholders inside values stay text."""
     return re.sub(r"@(\w+)@", lambda mark: values[mark[1]], template)
 

@@ -136,11 +136,11 @@ def _to_decimal(array: pa.Array, target: pa.DataType, scale: int) -> pa.Array:
     # No kernel rounds as Java does (half up, in decimal), so each distinct text is rounded once.
     words = text.dictionary_encode()
     unit = Decimal(1).scaleb(-scale)
-    rounded = [_rounded(str(word), unit) for word in words.dictionary.to_pylist()]
+    rounded = [_round(str(word), unit) for word in words.dictionary.to_pylist()]
     return pa.array(rounded, target).take(words.indices)
 
 
-def _rounded(word: str, unit: Decimal) -> Decimal:
+def _round(word: str, unit: Decimal) -> Decimal:
     try:
         return Decimal(word.strip()).quantize(unit, ROUND_HALF_UP, _EXACT)
     except InvalidOperation as error:

@@ -68,26 +68,26 @@ def renumbered(newest: InternalSchema, columns: pa.Schema) -> InternalSchema:
     """
     meta = tuple(column for column in newest.columns if column.name in META_COLUMNS)
     ids = count(newest.max_column_id + 1)
-    stored = {column.name: column for column in newest.columns}
-    data = _stored_or_new(list(storable(columns)), stored, ids)
+    existing = {column.name: column for column in newest.columns}
+    data = _stored_or_new(list(storable(columns)), existing, ids)
     return InternalSchema(newest.version_id, next(ids) - 1, (*meta, *data))
 
 
 def _stored_or_new(
-    fields: list[pa.Field], stored: Mapping[str, SchemaColumn], ids: Iterator[int]
+    fields: list[pa.Field], existing: Mapping[str, SchemaColumn], ids: Iterator[int]
 ) -> tuple[SchemaColumn, ...]:
-    new = {field.name: next(ids) for field in fields if field.name not in stored}
+    new = {field.name: next(ids) for field in fields if field.name not in existing}
     return tuple(
-        _column(new[field.name], field, ids) if field.name in new else _with_type(stored[field.name], field, ids)
+        _column(new[field.name], field, ids) if field.name in new else _with_type(existing[field.name], field, ids)
         for field in fields
     )
 
 
 def _with_type(column: SchemaColumn, field: pa.Field, ids: Iterator[int]) -> SchemaColumn:
-    return replace(column, type=_retyped(column.type, field.type, ids), nullable=column.nullable or field.nullable)
+    return replace(column, type=_retype(column.type, field.type, ids), nullable=column.nullable or field.nullable)
 
 
-def _retyped(
+def _retype(
     old: pa.DataType | StructType | ListType | MapType, new: pa.DataType, ids: Iterator[int]
 ) -> pa.DataType | StructType | ListType | MapType:
     if isinstance(old, StructType) and isinstance(new, pa.StructType):
@@ -257,27 +257,27 @@ def _after(schema: InternalSchema, change: SchemaChange) -> InternalSchema:
         if isinstance(change, AddColumn):
             column, greatest = _new(change, name, greatest)
             _check_new(columns, change.path, name)
-            return _placed(columns, column, change.after, change.path)
+            return _place(columns, column, change.after, change.path)
         at = _index(columns, name, change.path)
         if isinstance(change, DropColumn):
             return _without(columns, at, change.path)
         if isinstance(change, MoveColumn):
-            return _placed(columns[:at] + columns[at + 1 :], columns[at], change.after, change.path)
-        return (*columns[:at], _altered(columns, at, change), *columns[at + 1 :])
+            return _place(columns[:at] + columns[at + 1 :], columns[at], change.after, change.path)
+        return (*columns[:at], _alter(columns, at, change), *columns[at + 1 :])
 
     *parents, name = change.path.split(".")
-    columns = _edited(schema.columns, parents, name, edit, change)
+    columns = _edit_record(schema.columns, parents, name, edit, change)
     return replace(schema, columns=columns, max_column_id=greatest)
 
 
-def _edited(columns: _Columns, parents: Sequence[str], name: str, edit: _Edit, change: SchemaChange) -> _Columns:
+def _edit_record(columns: _Columns, parents: Sequence[str], name: str, edit: _Edit, change: SchemaChange) -> _Columns:
     if not parents:
         return edit(columns, name)
     at = _index(columns, parents[0], change.path)
     outer = columns[at]
     if isinstance(outer.type, StructType):
         inner: pa.DataType | StructType | ListType | MapType = StructType(
-            _edited(outer.type.columns, parents[1:], name, edit, change)
+            _edit_record(outer.type.columns, parents[1:], name, edit, change)
         )
     elif isinstance(outer.type, ListType | MapType):
         inner = _edited_parts(outer.type, parents[1:], name, edit, change)
@@ -294,10 +294,10 @@ def _edited_parts(
         kind = "list" if isinstance(outer, ListType) else "map"
         raise SchemaMismatch(f"{change.path!r} is a part of a {kind}: only its type can be changed.")
     if isinstance(outer, ListType):
-        return ListType(_edited((outer.element,), parents, name, edit, change)[0])
+        return ListType(_edit_record((outer.element,), parents, name, edit, change)[0])
     if (parents[0] if parents else name) == "key":
         raise SchemaMismatch(f"{change.path!r}: the keys of a map stay as they are.")
-    return replace(outer, value=_edited((outer.value,), parents, name, edit, change)[0])
+    return replace(outer, value=_edit_record((outer.value,), parents, name, edit, change)[0])
 
 
 def _index(columns: _Columns, name: str, path: str) -> int:
@@ -327,7 +327,7 @@ def _new(change: AddColumn, name: str, greatest: int) -> tuple[SchemaColumn, int
     return numbered_column(pa.field(name, change.type, metadata=metadata), greatest)
 
 
-def _placed(columns: _Columns, column: SchemaColumn, after: str | None, path: str) -> _Columns:
+def _place(columns: _Columns, column: SchemaColumn, after: str | None, path: str) -> _Columns:
     if after is None:
         return (*columns, column)
     if after == FIRST:
@@ -346,7 +346,7 @@ def _without(columns: _Columns, at: int, path: str) -> _Columns:
     return rest
 
 
-def _altered(columns: _Columns, at: int, change: RenameColumn | ChangeType | SetComment | DropNotNull) -> SchemaColumn:
+def _alter(columns: _Columns, at: int, change: RenameColumn | ChangeType | SetComment | DropNotNull) -> SchemaColumn:
     column = columns[at]
     if isinstance(change, RenameColumn):
         _check_new(columns[:at] + columns[at + 1 :], change.name, change.name)

@@ -139,21 +139,21 @@ def _renamed_fields(
             # would end names inside types in the C data interface.
             out.append(field.with_name(f"\x01dropped {parent} {position}"))
         else:
-            out.append(pa.field(names[column.id], _renamed(field.type, column, names), nullable=field.nullable))
+            out.append(pa.field(names[column.id], _rename_nested(field.type, column, names), nullable=field.nullable))
     return out
 
 
-def _renamed(data_type: pa.DataType, column: SchemaColumn, names: dict[int, str]) -> pa.DataType:
+def _rename_nested(data_type: pa.DataType, column: SchemaColumn, names: dict[int, str]) -> pa.DataType:
     """The file's type with its nested names changed; a type of another shape than the schema's stays unchanged."""
     written = column.type
     if isinstance(written, StructType) and pa.types.is_struct(data_type):
         return pa.struct(_renamed_fields(data_type.fields, written, names, column.id))
     if isinstance(written, ListType) and pa.types.is_list(data_type):
         item = data_type.value_field
-        return pa.list_(pa.field(item.name, _renamed(item.type, written.element, names), nullable=item.nullable))
+        return pa.list_(pa.field(item.name, _rename_nested(item.type, written.element, names), nullable=item.nullable))
     if isinstance(written, MapType) and pa.types.is_map(data_type):
         item = data_type.item_field
-        value = pa.field(item.name, _renamed(item.type, written.value, names), nullable=item.nullable)
+        value = pa.field(item.name, _rename_nested(item.type, written.value, names), nullable=item.nullable)
         return pa.map_(data_type.key_type, value)
     return data_type
 

@@ -58,25 +58,25 @@ def exactly(array: pa.Array, target: pa.DataType, path: str) -> pa.Array:
     if source.equals(target):
         return array
     if not can_be_exact(source, target):
-        raise _refused(path, source, target, "")
+        raise _refusal(path, source, target, "")
     if isinstance(array, pa.DictionaryArray):
         return exactly(array.dictionary, target, path).take(array.indices)
     if pt.is_null(source):
         return pa.nulls(len(array), target)
     try:
-        made, changed = _made(array, target)
+        made, changed = _convert(array, target)
     except pa.ArrowException:
         made, changed = None, None
     if made is None:
         bad = next((value for value in array if value.is_valid and not _fits(value, target)), None)
-        raise _refused(path, source, target, f", such as {bad.as_py()!r:.100}" if bad is not None else "")
+        raise _refusal(path, source, target, f", such as {bad.as_py()!r:.100}" if bad is not None else "")
     if changed is not None and pc.any(changed).as_py():
         bad = array[pc.index(changed, True).as_py()]
-        raise _refused(path, source, target, f", such as {bad.as_py()!r:.100}")
+        raise _refusal(path, source, target, f", such as {bad.as_py()!r:.100}")
     return made
 
 
-def _made(array: pa.Array, target: pa.DataType) -> tuple[pa.Array, pa.Array | None]:
+def _convert(array: pa.Array, target: pa.DataType) -> tuple[pa.Array, pa.Array | None]:
     """Return the array as `target`, and where values changed (None: nowhere). Raises pa.ArrowException."""
     source = array.type
     if same_layout(source, target):
@@ -119,7 +119,7 @@ def _beyond(array: pa.Array, bound: int) -> pa.Array:
 
 def _fits(value: pa.Scalar, target: pa.DataType) -> bool:
     try:
-        _made(pa.array([value.as_py()], value.type), target)
+        _convert(pa.array([value.as_py()], value.type), target)
     except pa.ArrowException:
         return False
     return True
@@ -133,7 +133,7 @@ def _is_local(kind: pa.DataType) -> bool:
     return bool(pt.is_timestamp(kind) and kind.tz is None)
 
 
-def _refused(path: str, source: pa.DataType, target: pa.DataType, example: str) -> SchemaMismatch:
+def _refusal(path: str, source: pa.DataType, target: pa.DataType, example: str) -> SchemaMismatch:
     return SchemaMismatch(
         f"Column {path!r} makes keys or partition paths: the table has {target}, and the data {source} with values "
         f"that are none of {target} as they are{example}. Cast the column to {target} in the data. Nothing was written."

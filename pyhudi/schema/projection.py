@@ -113,9 +113,9 @@ def _convert(array: pa.Array, target: pa.DataType, path: str, exact: bool = Fals
     if pa.types.is_null(source):
         return pa.nulls(len(array), target)
     if isinstance(array, pa.DictionaryArray):
-        return _convert(_decoded(array), target, path, exact)
+        return _convert(_decode(array), target, path, exact)
     if isinstance(array, pa.RunEndEncodedArray):
-        return _convert(_unrolled(array), target, path, exact)
+        return _convert(_unroll(array), target, path, exact)
     if same_layout(source, target):
         return as_type(array, target)
     if pa.types.is_struct(source) and pa.types.is_struct(target):
@@ -155,20 +155,20 @@ def _way_out(path: str, source: pa.DataType, target: pa.DataType) -> str:
     return f"Cast the values to {target} yourself."
 
 
-def _decoded(array: pa.DictionaryArray) -> pa.Array:
+def _decode(array: pa.DictionaryArray) -> pa.Array:
     """Return the values of the codes; no kernel accepts a dictionary of views."""
     words = array.dictionary
     plain = plain_type(words.type)
     return array.dictionary_decode() if plain.equals(words.type) else words.cast(plain).take(array.indices)
 
 
-def _unrolled(array: pa.RunEndEncodedArray) -> pa.Array:
+def _unroll(array: pa.RunEndEncodedArray) -> pa.Array:
     """Return the value of each row, for runs of any type."""
     ends = array.run_ends.to_numpy()
     rows = np.searchsorted(ends, np.arange(len(array)) + array.offset, side="right")
     values = array.values
     if isinstance(values, pa.DictionaryArray):
-        values = _decoded(values)
+        values = _decode(values)
     return _convert(values, plain_type(values.type), "").take(pa.array(rows))
 
 

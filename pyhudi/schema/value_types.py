@@ -26,24 +26,24 @@ def named_type(data_type: pa.DataType, values: Iterable[object]) -> pa.DataType:
     """
     if not pt.is_nested(data_type):
         return data_type
-    given = [value for value in values if value is not None]
-    if not given:
+    present = [value for value in values if value is not None]
+    if not present:
         return pa.null()
     if pt.is_struct(data_type):
-        return _named_struct(data_type, given)
+        return _named_struct(data_type, present)
     if is_list(data_type):
-        inner = (item for value in given if isinstance(value, Iterable) for item in value)
+        inner = (item for value in present if isinstance(value, Iterable) for item in value)
         return pa.list_(data_type.value_field.with_type(named_type(data_type.value_type, inner)))
     if pt.is_map(data_type) and pt.is_nested(data_type.item_type):
-        pairs = (value.items() if isinstance(value, Mapping) else value for value in given)
+        pairs = (value.items() if isinstance(value, Mapping) else value for value in present)
         items = (item for entries in pairs for _, item in cast("Iterable[tuple[object, object]]", entries))
         return pa.map_(data_type.key_type, data_type.item_field.with_type(named_type(data_type.item_type, items)))
     return data_type
 
 
-def _named_struct(data_type: pa.StructType, given: Sequence[object]) -> pa.DataType:
+def _named_struct(data_type: pa.StructType, present: Sequence[object]) -> pa.DataType:
     """Return the struct of the named fields. Arrow reads tuples by position, so they have all fields."""
-    dicts = [dict(value) if isinstance(value, Mapping | list) else None for value in given]
+    dicts = [dict(value) if isinstance(value, Mapping | list) else None for value in present]
     by_name = [value for value in dicts if value is not None]
     if len(by_name) < len(dicts):
         return data_type
@@ -52,11 +52,11 @@ def _named_struct(data_type: pa.StructType, given: Sequence[object]) -> pa.DataT
     if odd is not None:
         raise TypeError(f"a struct has the key {brief(odd)}, which is not text")
     inner = {name: [value.get(name) for value in by_name] for name in names}
-    known = {field.name for field in data_type.fields}
+    typed_names = {field.name for field in data_type.fields}
     fields = [
         field.with_type(named_type(field.type, inner[field.name])) for field in data_type.fields if field.name in names
     ]
-    more = [pa.field(name, pa.array(inner[name]).type) for name in names if name not in known]
+    more = [pa.field(name, pa.array(inner[name]).type) for name in names if name not in typed_names]
     return pa.struct([*fields, *(field for field in more if not pt.is_null(field.type))])
 
 

@@ -132,7 +132,7 @@ class ArrowStorage(AlwaysSynced):
         return child(f"{_SPARK_SCHEMES.get(scheme, scheme)}://{rest}", inside(path, self.root))
 
     def read(self, path: str, limit_bytes: int = READ_BYTES_MAX) -> bytes:
-        with self.open_input(path) as file, self._translated(path):
+        with self.open_input(path) as file, self._translate_errors(path):
             check_size(file.size(), limit_bytes, self.full_path(path))
             try:
                 return bytes(answer_of(file.read, self.full_path(path), self._timeout_s))
@@ -144,20 +144,20 @@ class ArrowStorage(AlwaysSynced):
                 raise FileNotFoundError(path) from error
 
     def open_input(self, path: str) -> pa.NativeFile:
-        with self._translated(path):
+        with self._translate_errors(path):
             if not self._asked and self._filesystem.type_name == "abfs":
                 # PyArrow aborts the process if it gets no token while it opens a file. This request fails without that.
                 self._infos([self._at(path)], path)
                 self._asked.append(True)
-            opened = partial(self._filesystem.open_input_file, self._at(path))
-            return answer_of(opened, self.full_path(path), self._timeout_s)
+            open_file = partial(self._filesystem.open_input_file, self._at(path))
+            return answer_of(open_file, self.full_path(path), self._timeout_s)
 
     def open_output(self, path: str) -> pa.NativeFile:
         inside(path, self.root)
         if self._filesystem.type_name == "abfs":
             api = open_object_store(self.root, self._options, "abfs")
             return open_object_stream(api, path, self.full_path(path))
-        with self._translated(path):
+        with self._translate_errors(path):
             self._make_parent(path)
             return self._changed(path, partial(self._filesystem.open_output_stream, self._at(path)))
 
@@ -166,13 +166,13 @@ class ArrowStorage(AlwaysSynced):
             # A stream of pyarrow that fails half-way is completed in that state when it is closed or dropped.
             self._put(path, data, "overwrite")
             return
-        with self._translated(path), self.open_output(path) as file:
+        with self._translate_errors(path), self.open_output(path) as file:
             file.write(data)
 
     def create_new(self, path: str, data: bytes) -> None:
         inside(path, self.root)
         kind = self._filesystem.type_name
-        with self._translated(path):
+        with self._translate_errors(path):
             if kind in OBJECT_STORES:
                 self._put(path, data, "create")
             elif kind == "hdfs":
@@ -187,13 +187,13 @@ class ArrowStorage(AlwaysSynced):
         if self._filesystem.type_name == "gcs":
             return self._list_gcs(path)
         selector = pafs.FileSelector(self._at(path), allow_not_found=True)
-        with self._translated(path):
+        with self._translate_errors(path):
             entries = self._infos(selector, path)
-        return _shown(_file_info(child(path, entry.base_name), entry) for entry in entries)
+        return _visible_entries(_file_info(child(path, entry.base_name), entry) for entry in entries)
 
     def walk(self, path: str) -> Iterator[FileInfo]:
         selector = pafs.FileSelector(self._at(path), allow_not_found=True, recursive=True)
-        with self._translated(path):
+        with self._translate_errors(path):
             entries = self._infos(selector, path)
         start = len(self._at(path)) + 1 if self._at(path) else 0
         for entry in entries:
@@ -201,7 +201,7 @@ class ArrowStorage(AlwaysSynced):
                 yield _file_info(child(path, entry.path[start:]), entry)
 
     def stat(self, path: str) -> FileInfo | None:
-        with self._translated(path):
+        with self._translate_errors(path):
             (entry,) = self._infos([self._at(path)], path)
         return None if entry.type is pafs.FileType.NotFound else _file_info(path, entry)
 
@@ -211,7 +211,7 @@ class ArrowStorage(AlwaysSynced):
         if api := find_store_of_deletes(self.root, self._options, self._filesystem.type_name):
             self._changed(path, partial(delete_files, api, [path], self.full_path(path)))
             return True
-        with self._translated(path):
+        with self._translate_errors(path):
             try:
                 self._changed(path, partial(self._filesystem.delete_file, self._at(path)))
             except FileNotFoundError:  # another process was faster
@@ -230,7 +230,7 @@ class ArrowStorage(AlwaysSynced):
             for info in self.walk(path):
                 self.delete(info.path)
             return
-        with self._translated(path):  # real folders: markers of other writers, Azure's, HDFS's
+        with self._translate_errors(path):  # real folders: markers of other writers, Azure's, HDFS's
             where = self._at(path)
             empties = partial(self._filesystem.delete_dir_contents, accept_root_dir=not where, missing_dir_ok=True)
             self._changed(path, partial(empties, where))
@@ -240,7 +240,7 @@ class ArrowStorage(AlwaysSynced):
     def copy_file(self, source: str, target: str) -> None:
         """Copy a file. Object stores copy it on the server."""
         inside(source, self.root)
-        with self._translated(target):
+        with self._translate_errors(target):
             self._make_parent(target)
             self._changed(target, partial(self._filesystem.copy_file, self._at(source), self._at(target)))
 
@@ -250,15 +250,15 @@ class ArrowStorage(AlwaysSynced):
     def make_folder(self, path: str) -> None:
         inside(path, self.root)
         if self._filesystem.type_name not in OBJECT_STORES:
-            with self._translated(path):
+            with self._translate_errors(path):
                 self._changed(path, partial(self._filesystem.create_dir, self._at(path), recursive=True))
 
     def set_modified(self, path: str, modified_ms: int) -> None:
         """Do nothing: neither object stores nor pyarrow.fs support it."""
 
-    def _infos(self, asked: pafs.FileSelector | Sequence[str], path: str) -> Sequence[pafs.FileInfo]:
+    def _infos(self, selector: pafs.FileSelector | Sequence[str], path: str) -> Sequence[pafs.FileInfo]:
         """Ask the store for information on paths, or on a folder's entries."""
-        asks = cast("Callable[[], Sequence[pafs.FileInfo]]", partial(self._filesystem.get_file_info, asked))  # type: ignore[arg-type]
+        asks = cast("Callable[[], Sequence[pafs.FileInfo]]", partial(self._filesystem.get_file_info, selector))  # type: ignore[arg-type]
         return answer_of(asks, self.full_path(path), self._timeout_s)
 
     def _changed(self, path: str, change: Callable[[], Answer]) -> Answer:
@@ -304,7 +304,7 @@ class ArrowStorage(AlwaysSynced):
             infos = entries_of_walk(path, self.walk(path))
         else:
             infos = answer_of(partial(list_by_store, api, path, place), place, self._timeout_s)
-        return _shown(infos)
+        return _visible_entries(infos)
 
     def _rename_if_absent(self, path: str, data: bytes) -> None:
         if self.stat(path) is not None:
@@ -320,7 +320,7 @@ class ArrowStorage(AlwaysSynced):
             raise
 
     @contextmanager
-    def _translated(self, path: str) -> Iterator[None]:
+    def _translate_errors(self, path: str) -> Iterator[None]:
         try:
             yield
         except FileNotFoundError as error:
@@ -331,7 +331,7 @@ class ArrowStorage(AlwaysSynced):
             raise shown_store_error(self.full_path(path), error) from shown_error(error)
 
 
-def _shown(infos: Iterable[FileInfo]) -> tuple[FileInfo, ...]:
+def _visible_entries(infos: Iterable[FileInfo]) -> tuple[FileInfo, ...]:
     """Return the entries of a listing, sorted by name, without half-written files."""
     return tuple(sorted((i for i in infos if i.is_dir or not is_temporary(i.name)), key=lambda info: info.name))
 

@@ -103,7 +103,7 @@ def find_object_store(uri: str, options: tuple[tuple[str, str], ...], kind: str)
     except ImportError:
         return None
     try:
-        return ObjectStore(_opened(stores, kind, uri, options), obstore, exceptions)
+        return ObjectStore(_open_store(stores, kind, uri, options), obstore, exceptions)
     except (exceptions.BaseError, OSError, ValueError, TypeError) as error:
         raise shown_store_error(uri, error) from shown_error(error)
 
@@ -173,24 +173,26 @@ def find_store_of_deletes(uri: str, options: tuple[tuple[str, str], ...], kind: 
 
 
 @lru_cache(maxsize=64)
-def _opened(stores: ModuleType, kind: str, uri: str, options: tuple[tuple[str, str], ...]) -> Store:
+def _open_store(stores: ModuleType, kind: str, uri: str, options: tuple[tuple[str, str], ...]) -> Store:
     """Open a store without obstore's `from_url`, which, unlike pyarrow and Hadoop, decodes "%" and cuts at "?", "#"."""
     settings = dict(options)
     if kind == "abfs":
         place = AzurePlace.of(uri)
-        arguments = _limited(azure_store_arguments(settings, place), settings)
+        arguments = _with_time_limit(azure_store_arguments(settings, place), settings)
         store: Store = stores.AzureStore(place.container, prefix=place.path or None, **arguments)
         return store
     bucket, _, prefix = uri.partition("://")[2].partition("/")
     if kind == "gcs":
         arguments = {**gcs_store_arguments(settings), "retry_config": {"retry_timeout": gcs_retry_time(settings)}}
-        store = stores.GCSStore(bucket, prefix=prefix or None, **_limited(arguments, settings))
+        store = stores.GCSStore(bucket, prefix=prefix or None, **_with_time_limit(arguments, settings))
     else:
-        store = stores.S3Store(bucket, prefix=prefix or None, **_limited(s3_store_arguments(settings), settings))
+        store = stores.S3Store(
+            bucket, prefix=prefix or None, **_with_time_limit(s3_store_arguments(settings), settings)
+        )
     return store
 
 
-def _limited(arguments: ClientArguments, options: Mapping[str, str]) -> ClientArguments:
+def _with_time_limit(arguments: ClientArguments, options: Mapping[str, str]) -> ClientArguments:
     """Return the arguments of obstore's client with the options' time limit, for calls that change the store."""
     limit_s = timeout_s(options)
     if limit_s is None:
@@ -203,7 +205,7 @@ def _limited(arguments: ClientArguments, options: Mapping[str, str]) -> ClientAr
 def connect(uri: str, options: Mapping[str, str]) -> tuple[pafs.FileSystem, str]:
     """The file system behind a URI, and the table's path in it. Raises ConfigError, StorageError."""
     try:
-        return _connected(uri, options)
+        return _connect_cached(uri, options)
     except (OSError, ValueError, OverflowError, TypeError, pa.ArrowException) as error:
         if re.search(r"libjvm|libhdfs", str(error)):
             raise ConfigError(
@@ -214,7 +216,7 @@ def connect(uri: str, options: Mapping[str, str]) -> tuple[pafs.FileSystem, str]
         raise shown_store_error(uri, error) from shown_error(error)
 
 
-def _connected(uri: str, options: Mapping[str, str]) -> tuple[pafs.FileSystem, str]:
+def _connect_cached(uri: str, options: Mapping[str, str]) -> tuple[pafs.FileSystem, str]:
     scheme, _, rest = uri.partition("://")
     scheme = scheme.lower()
     if scheme in ("s3", "s3a", "s3n"):

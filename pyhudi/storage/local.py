@@ -114,17 +114,17 @@ class LocalStorage:
         return "file:" + self._local(path).replace(os.sep, "/")
 
     def read(self, path: str, limit_bytes: int = READ_BYTES_MAX) -> bytes:
-        with self._translated(path), open(open_to_read(self._local(path)), "rb") as file:
+        with self._translate_errors(path), open(open_to_read(self._local(path)), "rb") as file:
             check_size(os.fstat(file.fileno()).st_size, limit_bytes, self._local(path))
             return file.read()
 
     def open_input(self, path: str) -> pa.NativeFile:
-        with self._translated(path):
+        with self._translate_errors(path):
             return open_input(self._local(path))
 
     def open_output(self, path: str) -> pa.NativeFile:
         target = self._local(path)
-        with self._translated(path):
+        with self._translate_errors(path):
             _drop_hadoop_checksum(target)
             try:
                 return open_output(target, self.syncs)
@@ -134,7 +134,7 @@ class LocalStorage:
 
     def write(self, path: str, data: bytes) -> None:
         target = self._local(path)
-        with self._translated(path):
+        with self._translate_errors(path):
             temporary = _write_temporary(target, data, syncs=self.syncs)
             try:
                 _drop_hadoop_checksum(target)
@@ -149,18 +149,18 @@ class LocalStorage:
     def create_synced(self, path: str, data: bytes) -> None:
         self._create(path, data, syncs=self.syncs)
         if self.syncs:
-            with self._translated(path):
+            with self._translate_errors(path):
                 sync_all(folders_of([self._local(path)], self.root))
 
     def sync(self, paths: Iterable[str]) -> None:
         targets = [self._local(path) for path in paths] if self.syncs else []
         if targets:
-            with self._translated(""):
+            with self._translate_errors(""):
                 sync_all({*targets, *folders_of(targets, self.root)})
 
     def _create(self, path: str, data: bytes, *, syncs: bool) -> None:
         target = self._local(path)
-        with self._translated(path):
+        with self._translate_errors(path):
             if not data:  # it can't be seen in part: one system call is enough
                 os.close(_open_new(target))
                 return
@@ -177,19 +177,19 @@ class LocalStorage:
                 _unlink_quietly(temporary)
 
     def list(self, path: str) -> tuple[FileInfo, ...]:
-        with self._translated(path):
+        with self._translate_errors(path):
             try:
                 entries = os.scandir(self._local(path))
             except (FileNotFoundError, NotADirectoryError):
                 return ()
             with entries:
                 above = f"{path}/" if path else ""
-                infos = [info for entry in entries if (info := _shown(above, entry)) is not None]
+                infos = [info for entry in entries if (info := _visible_entry(above, entry)) is not None]
         return tuple(sorted(infos, key=_by_path))
 
     def file_names_in(self, path: str) -> frozenset[str]:
         """The names of files in `list`, without reading the status of each, which takes most of its time."""
-        with self._translated(path):
+        with self._translate_errors(path):
             try:
                 entries = os.scandir(self._local(path))
             except (FileNotFoundError, NotADirectoryError):
@@ -214,18 +214,18 @@ class LocalStorage:
                     yield info
 
     def stat(self, path: str) -> FileInfo | None:
-        with self._translated(path):
+        with self._translate_errors(path):
             status = status_or_none(self._local(path))
             return None if status is None else _file_info_of(path, status)
 
     def file_state(self, path: str) -> FileState | None:
         """The state of a file, equal only while its bytes are unchanged (`storage/file_cache.py`)."""
-        with self._translated(path):
+        with self._translate_errors(path):
             status = opened_status(self._local(path))
         return None if status is None else FileState.of(status)
 
     def delete(self, path: str) -> bool:
-        with self._translated(path):
+        with self._translate_errors(path):
             try:
                 os.unlink(self._local(path))
                 _drop_hadoop_checksum(self._local(path))
@@ -236,7 +236,7 @@ class LocalStorage:
     def copy_file(self, source: str, target: str) -> None:
         """Link a file under a second name; copy its bytes if the mount has no hard links."""
         old, new = self._local(source), self._local(target)
-        with self._translated(target):
+        with self._translate_errors(target):
             os.makedirs(os.path.dirname(new), exist_ok=True)
             with suppress(FileNotFoundError):
                 os.unlink(new)
@@ -249,12 +249,12 @@ class LocalStorage:
 
     def delete_if_empty(self, path: str) -> None:
         """Remove a folder if it is empty."""
-        with self._translated(path), suppress(OSError):
+        with self._translate_errors(path), suppress(OSError):
             os.rmdir(self._local(path))
 
     def delete_tree(self, path: str) -> None:
         target = self._local(path)
-        with self._translated(path):
+        with self._translate_errors(path):
             # Another process may be deleting the same tree; files deleted already are fine.
             while os.path.lexists(target):
                 try:
@@ -272,7 +272,7 @@ class LocalStorage:
 
     def check_deletable(self, path: str) -> None:
         target = self._local(path)
-        with self._translated(path):
+        with self._translate_errors(path):
             if path and os.path.islink(target):
                 return
             for folder, folders, _ in os.walk(target):
@@ -285,11 +285,11 @@ class LocalStorage:
                 folders[:] = [name for name in folders if not os.path.islink(os.path.join(folder, name))]
 
     def make_folder(self, path: str) -> None:
-        with self._translated(path):
+        with self._translate_errors(path):
             os.makedirs(self._local(path), exist_ok=True)
 
     def set_modified(self, path: str, modified_ms: int) -> None:
-        with self._translated(path):
+        with self._translate_errors(path):
             nanoseconds = modified_ms * 1_000_000
             os.utime(self._local(path), ns=(nanoseconds, nanoseconds))
 
@@ -298,7 +298,7 @@ class LocalStorage:
         return os.path.join(self.root, *path.split("/")) if path else self.root
 
     @contextmanager
-    def _translated(self, path: str) -> Iterator[None]:
+    def _translate_errors(self, path: str) -> Iterator[None]:
         """Turn the operating system's errors into StorageError and its like."""
         try:
             yield
@@ -367,13 +367,13 @@ def _exists_already(target: str) -> str:
     return f"{target} exists already."
 
 
-def _shown(above: str, entry: os.DirEntry[str]) -> FileInfo | None:
+def _visible_entry(above: str, entry: os.DirEntry[str]) -> FileInfo | None:
     """Return an entry of a folder as listed, None for one that listings hide. Called for every entry of a folder."""
     name = entry.name
     if not is_text(name):
         return None
     if entry.is_symlink():
-        info = _linked(above + name, entry.path)
+        info = _link_entry(above + name, entry.path)
     else:
         try:
             info = _file_info_of(above + name, entry.stat())
@@ -382,7 +382,7 @@ def _shown(above: str, entry: os.DirEntry[str]) -> FileInfo | None:
     return None if info is None or (is_temporary(name) and not info.is_dir) else info
 
 
-def _linked(path: str, link: str) -> FileInfo | None:
+def _link_entry(path: str, link: str) -> FileInfo | None:
     """Return the entry of a symbolic link, None for a dangling one."""
     status = status_or_none(link)
     if status is None:

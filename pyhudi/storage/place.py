@@ -107,14 +107,14 @@ def mount_kind(folder: str) -> str:
     for row in rows:
         if len(row) < 3:
             continue
-        point = _unescaped(row[1])
+        point = _unescape(row[1])
         is_above = path == point or path.startswith(point.rstrip("/") + "/")
         if is_above and len(point) >= len(best):  # of two mounts at one point the later one is visible
-            best, kind = point, f"{row[2]}.{_unescaped(row[0])}" if row[2] == _FUSE else row[2]
+            best, kind = point, f"{row[2]}.{_unescape(row[0])}" if row[2] == _FUSE else row[2]
     return kind
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     """A name in the table of mounts: spaces, tabs, line ends and backslashes are written as octal numbers."""
     for code, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
         text = text.replace(code, character)

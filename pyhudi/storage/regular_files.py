@@ -34,7 +34,7 @@ _NOWHERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 
 def open_to_read(path: str) -> int:
     """A descriptor of a regular file; symbolic links are followed. Raises OSError, StorageError for other kinds."""
-    return _checked(os.open(path, os.O_RDONLY | _FLAGS), path)
+    return _check_descriptor(os.open(path, os.O_RDONLY | _FLAGS), path)
 
 
 def open_input(path: str) -> pa.NativeFile:
@@ -65,7 +65,7 @@ def open_output(path: str, syncs: bool = False) -> pa.NativeFile:
             raise
         os.unlink(path)
         descriptor = os.open(path, _TO_WRITE | _FLAGS, 0o666)
-    _checked(descriptor, path)
+    _check_descriptor(descriptor, path)
     try:
         return (FileToSync if syncs else pa.OSFile)(_name(descriptor, path), "wb")
     finally:
@@ -105,7 +105,7 @@ def opened_status(path: str) -> os.stat_result | None:
     return status if stat.S_ISREG(status.st_mode) else None
 
 
-def _checked(descriptor: int, path: str) -> int:
+def _check_descriptor(descriptor: int, path: str) -> int:
     try:
         check_regular(os.fstat(descriptor), path)
     except BaseException:

@@ -91,27 +91,27 @@ class StagedTable(Subfolder):
         return state_of(self.storage, path) if state is None and self._has_moved() else state
 
     def open_output(self, path: str) -> pa.NativeFile:
-        return self._refused() if self.is_complete else super().open_output(path)
+        return self._refuse() if self.is_complete else super().open_output(path)
 
     def write(self, path: str, data: bytes) -> None:
-        self._refused() if self.is_complete else super().write(path, data)
+        self._refuse() if self.is_complete else super().write(path, data)
 
     def create_new(self, path: str, data: bytes) -> None:
-        self._refused() if self.is_complete else super().create_new(path, data)
+        self._refuse() if self.is_complete else super().create_new(path, data)
 
     def create_synced(self, path: str, data: bytes) -> None:
-        self._refused() if self.is_complete else super().create_synced(path, data)
+        self._refuse() if self.is_complete else super().create_synced(path, data)
 
     def delete(self, path: str) -> bool:
-        return self._refused() if self.is_complete else super().delete(path)
+        return self._refuse() if self.is_complete else super().delete(path)
 
     def delete_tree(self, path: str) -> None:
-        self._refused() if self.is_complete else super().delete_tree(path)
+        self._refuse() if self.is_complete else super().delete_tree(path)
 
     def _has_moved(self) -> bool:
         return self.is_complete and self.storage.stat(REPLACEMENT_PATH) is None
 
-    def _refused(self) -> NoReturn:
+    def _refuse(self) -> NoReturn:
         raise WriteConflict(
             f"{self.root}: another process is replacing the table, or died while it did. The new table can be read; "
             "nothing was changed here. Try again: the next write finishes the replacement first."

@@ -105,8 +105,8 @@ class _MemoryFiles:
 
     def replace(self, path: str, data: bytes, version: str | None) -> str | None:
         with _Call(self.storage, "replace_if", path) as call:
-            stored = self.storage._content.files.get(path)
-            if (_version_of(stored[0]) if stored is not None else None) != version:
+            current = self.storage._content.files.get(path)
+            if (_version_of(current[0]) if current is not None else None) != version:
                 return None
             if not call.torn:  # as on object stores: all or nothing
                 self.storage._put(path, data)
@@ -122,8 +122,8 @@ class _LocalFiles:
 
     def replace(self, path: str, data: bytes, version: str | None) -> str | None:
         with self._alone(path):
-            stored = self.read(path)
-            if (stored[1] if stored is not None else None) != version:
+            current = self.read(path)
+            if (current[1] if current is not None else None) != version:
                 return None
             self.storage.write(path, data)
         return _version_of(data)
@@ -190,7 +190,7 @@ class _StoredObjects:
         api = self.store
         mode = "create" if version is None else _unpacked(version)
         try:
-            made = api.module.put(api.store, path, data, mode=mode)
+            result = api.module.put(api.store, path, data, mode=mode)
         except (api.exceptions.AlreadyExistsError, api.exceptions.PreconditionError):
             return None
         except (api.exceptions.NotFoundError, FileNotFoundError) as error:
@@ -199,7 +199,7 @@ class _StoredObjects:
             return None
         except (api.exceptions.BaseError, OSError) as error:
             raise shown_store_error(self.storage.full_path(path), error) from shown_error(error)
-        return _packed(made.get("e_tag"), made.get("version"))
+        return _packed(result.get("e_tag"), result.get("version"))
 
 
 def _packed(e_tag: str | None, version: str | None) -> str:

@@ -218,7 +218,7 @@ class LsmHistory:
             read_history_file(self.storage, self._path(source.name), row_groups=[group.number])
             for source, group in groups
         )
-        size_bytes = write_history_file(self.storage, self._path(name), map(_sorted, tables))
+        size_bytes = write_history_file(self.storage, self._path(name), map(_sort_rows, tables))
         merged = HistoryFile(name, size_bytes)
         files = (*(file for file in manifest.files if file not in sources), merged)
         write_manifest(self.storage, self.folder, Manifest(manifest.version + 1, files), [merged])
@@ -249,7 +249,7 @@ def _clusters(groups: Sequence[tuple[RowGroup, str]]) -> Iterator[list[tuple[Row
         yield cluster
 
 
-def _sorted(table: pa.Table) -> pa.Table:
+def _sort_rows(table: pa.Table) -> pa.Table:
     return table.sort_by([("instantTime", "ascending")])
 
 

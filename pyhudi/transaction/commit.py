@@ -188,10 +188,10 @@ def commit_locked(
     followed = participant.take_part(inflight, metadata, change, statuses, now)
     last(now)
     completion_time = draw_completion_time(inflight, now, after=followed)
-    encoded = _encoded(metadata, inflight, now.meta)
+    encoded = _encode(metadata, inflight, now.meta)
     _check_still_held(inflight, now)
     with completing(_completion(inflight, now)):
-        completed = _completed(inflight, completion_time, encoded, now.meta)
+        completed = _complete(inflight, completion_time, encoded, now.meta)
     others: list[Instant] = [instant for instant in now.meta.timeline if not _is_same(instant, inflight)]
     return Committed(completed, metadata, change, Timeline((*others, completed)))
 
@@ -210,7 +210,7 @@ def commit_part(
     timeline too. So no checks are needed. The time orders this timeline alone, and the caller chooses it.
     """
     meta.storage.sync(paths_to_sync)
-    return _completed(inflight, completion_time, _encoded(body, inflight, meta), meta)
+    return _complete(inflight, completion_time, _encode(body, inflight, meta), meta)
 
 
 def after_commit(what: str, instant: Instant, context: TableContext, work: Callable[[], object]) -> None:
@@ -282,7 +282,7 @@ def _check_still_held(inflight: Instant, now: TableContext) -> None:
         )
 
 
-def _encoded(body: Body, inflight: Instant, meta: MetaClient) -> bytes:
+def _encode(body: Body, inflight: Instant, meta: MetaClient) -> bytes:
     """The bytes of the completed file."""
     if isinstance(body, CommitMetadata):
         return encode_commit(body, inflight.action, meta.config.table_version)
@@ -297,5 +297,5 @@ def _encoded(body: Body, inflight: Instant, meta: MetaClient) -> bytes:
     return encode_savepoint(body)
 
 
-def _completed(inflight: Instant, completion_time: str, body: bytes, meta: MetaClient) -> Instant:
+def _complete(inflight: Instant, completion_time: str, body: bytes, meta: MetaClient) -> Instant:
     return TimelineWriter(meta.storage, meta.config).complete(inflight, completion_time, body)

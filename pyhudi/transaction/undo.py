@@ -64,7 +64,7 @@ def requests_of_slices(target: Instant, meta: MetaClient) -> tuple[RollbackReque
     if meta.config.format.has_own_log_files or not meta.config.is_merge_on_read:
         return ()
     requests = []
-    for path in _listed(target, meta.storage):
+    for path in _list_files(target, meta.storage):
         partition_path, _, name = path.rpartition("/")
         if LogFileName.parse(name) is not None:
             requests.append(RollbackRequest(partition_path, files_to_be_deleted=(_absolute(meta.storage, path),)))
@@ -73,7 +73,7 @@ def requests_of_slices(target: Instant, meta: MetaClient) -> tuple[RollbackReque
 
 def has_logs_of(instant: Instant, storage: Storage) -> bool:
     """True if log files have the instant in their names. Below version 8, those of the slices that it opened do."""
-    return any(LogFileName.parse(path.rpartition("/")[2]) is not None for path in _listed(instant, storage))
+    return any(LogFileName.parse(path.rpartition("/")[2]) is not None for path in _list_files(instant, storage))
 
 
 def _of_paths(paths: Iterable[str], target: Instant, storage: Storage) -> list[RollbackRequest]:
@@ -124,10 +124,10 @@ def _of_folders(target: Instant, meta: MetaClient, marked: list[RollbackRequest]
         for request in _of_profile(target, meta)
         if (request.partition_path, request.file_id, request.latest_base_instant) not in slices
     ]
-    return [*_of_paths(_listed(target, storage), target, storage), *blocks]
+    return [*_of_paths(_list_files(target, storage), target, storage), *blocks]
 
 
-def _listed(target: Instant, storage: Storage) -> Iterator[str]:
+def _list_files(target: Instant, storage: Storage) -> Iterator[str]:
     """Data files with the instant in their names in all partitions, or in all folders if a power cut may have lost a
     folder's partition metadata.
     """

@@ -68,19 +68,19 @@ def listed_partitions(
     folders = deque(("",) if partitions is None else dict.fromkeys(partitions))
     clock, left_s = SystemClock(), _QUICK_S if is_local(storage) else -inf  # below zero: the disk is not quick
     with ThreadPoolExecutor(LISTING_THREADS, thread_name_prefix="hudi-list") as pool:
-        waiting: dict[Future[tuple[FileInfo, ...]], str] = {}
-        while waiting or folders:
-            if not waiting and (len(folders) == 1 or left_s >= 0):
+        pending: dict[Future[tuple[FileInfo, ...]], str] = {}
+        while pending or folders:
+            if not pending and (len(folders) == 1 or left_s >= 0):
                 began_s = clock.monotonic_s()
                 listed = [(path := folders.popleft(), entries := storage.list(path))]
                 quick_s = (len(entries) + _FOLDER_ENTRIES) * _QUICK_ENTRY_S
                 left_s = min(_QUICK_S, left_s + quick_s - (clock.monotonic_s() - began_s))
             else:
-                while folders and len(waiting) < _LISTED_AHEAD:
+                while folders and len(pending) < _LISTED_AHEAD:
                     path = folders.popleft()
-                    waiting[pool.submit(storage.list, path)] = path
-                done = wait(waiting, return_when=FIRST_COMPLETED).done
-                listed = [(waiting.pop(future), future.result()) for future in done]
+                    pending[pool.submit(storage.list, path)] = path
+                done = wait(pending, return_when=FIRST_COMPLETED).done
+                listed = [(pending.pop(future), future.result()) for future in done]
             for path, entries in listed:
                 if descend:
                     for entry in entries:

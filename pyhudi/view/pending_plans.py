@@ -66,10 +66,10 @@ def slices_to_append_to(
     slices = view.slices(partition_path)
     if meta.config.format.has_own_log_files or not compacting:
         return slices
-    return tuple(_opened(s, compacting[s.group]) if s.group in compacting else s for s in slices)
+    return tuple(_opened_slice(s, compacting[s.group]) if s.group in compacting else s for s in slices)
 
 
-def _opened(file_slice: FileSlice, compaction: str) -> FileSlice:
+def _opened_slice(file_slice: FileSlice, compaction: str) -> FileSlice:
     """Return the slice that a pending compaction has opened, with its existing log files."""
     logs = tuple(log for log in file_slice.log_files if log.instant_time == compaction)
     return replace(file_slice, base_instant=compaction, base_file=None, log_files=logs)

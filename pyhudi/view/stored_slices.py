@@ -103,7 +103,7 @@ class SliceRules:
             if simple and len(by_instant) == 1 and _belong_to(base_instant, group_logs, before_8):  # nearly every group
                 attached = [(base_instant, info.path[start:]) for _, info in group_logs]
             else:
-                attached = self._joined(FileGroupId(path, file_id), by_instant, group_logs)
+                attached = self._join_logs(FileGroupId(path, file_id), by_instant, group_logs)
             for instant_time, name in attached:
                 file_ids.append(file_id)
                 instants.append(instant_time)
@@ -111,7 +111,7 @@ class SliceRules:
         columns = [pa.array(column, pa.string()) for column in (file_ids, instants, names)]
         return pa.Table.from_arrays(columns, schema=_FILES)
 
-    def _joined(self, group: FileGroupId, bases: Mapping[str, str], logs: _Logs) -> list[tuple[str, str]]:
+    def _join_logs(self, group: FileGroupId, bases: Mapping[str, str], logs: _Logs) -> list[tuple[str, str]]:
         """Base instants and names of the log files of a group, as readers join them."""
         path, file_id = group.partition_path, group.file_id
         files = [BaseFile(data_path(path, name), path, file_id, time, 0) for time, name in bases.items()]

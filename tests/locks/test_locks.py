@@ -194,11 +194,11 @@ def test_a_slow_process_does_not_remove_the_lock_that_a_faster_one_took_over() -
     storage.write(LOCK, b"dead")
     clock.advance(6 * 60_000)
     fast, slow = lock(), lock()
-    first = slow._seen(LOCK)  # type: ignore[attr-defined]
+    first = slow._read_lock_file(LOCK)  # type: ignore[attr-defined]
     assert fast.try_acquire(0)
 
     # The slow one still believes in what it saw.
-    slow._seen = lambda path, once=[first]: once.pop() if once else type(slow)._seen(slow, path)  # type: ignore
+    slow._read_lock_file = lambda path, once=[first]: once.pop() if once else type(slow)._read_lock_file(slow, path)  # type: ignore
 
     assert not slow.try_acquire(0)
     assert fast.is_held

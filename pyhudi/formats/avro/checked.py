@@ -24,7 +24,7 @@ MAX_DEPTH = 100  # levels; deeper schemas are an attack or a mistake
 MAX_TYPES = 100_000  # counted through references; Spark and Java fail with fewer columns
 MAX_SYMBOL_CHARS = 255  # of an enum: a row's single byte decodes to this many
 MAX_FIXED_BYTES = 2**31 - 1  # Java's arrays hold no more
-_SCHEMAS_KEPT = 64
+_CACHED_SCHEMAS_MAX = 64
 _CACHED_CHARS_MAX = 256 * 1024  # longer schemas are not cached, so that the cache stays small
 
 
@@ -57,10 +57,10 @@ def checked_schema(text: str) -> CheckedSchema:
     Raises:  CorruptFile when the text is not an Avro record schema; UnsupportedTable for recursive records, for more
              than MAX_DEPTH levels and for more than MAX_TYPES types.
     """
-    return _cached(text) if len(text) <= _CACHED_CHARS_MAX else _checked(text)
+    return _check_cached(text) if len(text) <= _CACHED_CHARS_MAX else _check(text)
 
 
-def _checked(text: str) -> CheckedSchema:
+def _check(text: str) -> CheckedSchema:
     parsed = _parsed(text)
     if not isinstance(parsed, dict) or parsed.get("type") != "record":
         raise CorruptFile(f"Expected an Avro record schema, found {text[:200]!r}.")
@@ -69,7 +69,7 @@ def _checked(text: str) -> CheckedSchema:
     return CheckedSchema(_full_name(parsed, "")[0], parsed, record)
 
 
-_cached = lru_cache(maxsize=_SCHEMAS_KEPT)(_checked)
+_check_cached = lru_cache(maxsize=_CACHED_SCHEMAS_MAX)(_check)
 
 
 def _parsed(text: str) -> object:

@@ -32,7 +32,7 @@ MAGIC = b"Obj\x01"
 MAX_BODY_BYTES = 2**31 - 1  # Java readers hold a body in one array, so no valid one is larger
 
 _SYNC_BYTES = 16
-_SCHEMAS_KEPT = 64
+_CACHED_SCHEMAS_MAX = 64
 _CACHED_CHARS_MAX = 256 * 1024  # longer schemas are not cached, so that the cache stays small
 _QUOTED_CHARS = 500  # of fastavro's messages: they may quote the body
 _SCHEMA_KEY = b"avro.schema"
@@ -45,7 +45,7 @@ def encode_container(schema: str, datum: Mapping[str, object]) -> bytes:
     Raises:  ValueError or TypeError, from fastavro, when the datum does not fit the schema.
     """
     body = io.BytesIO()
-    fastavro.schemaless_writer(body, _parsed(schema), dict(datum), strict_allow_default=True)
+    fastavro.schemaless_writer(body, _parse_schema(schema), dict(datum), strict_allow_default=True)
     record = body.getvalue()
     sync = hashlib.blake2b(record, digest_size=_SYNC_BYTES).digest()
     text = schema.encode()
@@ -91,7 +91,7 @@ class Container:
     def decoded(self, reader_schema: str | None = None) -> Body:
         """Decode the record's fields. Argument and errors are those of `decode_container`."""
         try:
-            reader = None if reader_schema is None else _parsed(reader_schema)
+            reader = None if reader_schema is None else _parse_schema(reader_schema)
             record = fastavro.schemaless_reader(io.BytesIO(self.record), self.schema.parsed, reader)
         except Exception as error:  # fastavro raises errors of any type
             what = f"{self.where}: the Avro record of {len(self.record)} bytes"
@@ -165,12 +165,12 @@ def _written_schema(header: Mapping[bytes, bytes], where: str) -> WrittenSchema:
         raise CorruptFile(f"{where}: the Avro container is compressed with {codec!r}; Hudi writes none that is.")
     text = header[_SCHEMA_KEY].decode()
     try:
-        return _cached(text) if len(text) <= _CACHED_CHARS_MAX else _checked(text)
+        return _check_cached(text) if len(text) <= _CACHED_CHARS_MAX else _check_schema(text)
     except (CorruptFile, UnsupportedTable) as error:
         raise CorruptFile(f"{where}: {error} Restore the file, or roll the instant back.") from error
 
 
-def _checked(text: str) -> WrittenSchema:
+def _check_schema(text: str) -> WrittenSchema:
     schema = checked_schema(text)
     empty = next(_types_without_bytes(schema.written), None)
     if empty is not None:
@@ -180,7 +180,7 @@ def _checked(text: str) -> WrittenSchema:
 
 
 # All bodies of a kind have the same schema.
-_cached = lru_cache(maxsize=_SCHEMAS_KEPT)(_checked)
+_check_cached = lru_cache(maxsize=_CACHED_SCHEMAS_MAX)(_check_schema)
 
 
 def _types_without_bytes(schema: object) -> Iterator[object]:
@@ -200,7 +200,7 @@ def _types_without_bytes(schema: object) -> Iterator[object]:
 
 
 @cache
-def _parsed(schema: str) -> Schema:
+def _parse_schema(schema: str) -> Schema:
     """One of our schemas in fastavro's form."""
     return fastavro.parse_schema(json.loads(schema))
 

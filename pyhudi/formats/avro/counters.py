@@ -49,7 +49,7 @@ def sum_counters(container: Container, field: str, names: tuple[str, ...]) -> Su
         layout = _layout(container.schema, field, names)
         if record[0] != _NOT_NULL:
             return Sums((0,) * len(names), 0, container) if record[0] == _NULL else None
-        sums, records, position = _summed(record, layout, len(names))
+        sums, records, position = _sum_block_list(record, layout, len(names))
     except (IndexError, _UnknownError):
         return None
     return Sums(sums, records, replace(container, record=bytes((_NULL,)) + record[position:]))
@@ -99,7 +99,7 @@ def _kind(avro: AvroType) -> _Kind:
     return _OTHER
 
 
-def _summed(record: bytes, layout: _Layout, counters: int) -> tuple[tuple[int, ...], int, int]:
+def _sum_block_list(record: bytes, layout: _Layout, counters: int) -> tuple[tuple[int, ...], int, int]:
     """Return the sums, the number of records, and where the map ends."""
     sums, records = [0] * (counters + 1), 0
     lists, position = _block(record, 1)

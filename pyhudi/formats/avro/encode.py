@@ -94,7 +94,7 @@ def _width(piece: bytes | Short) -> int:
 def _together(run: Sequence[bytes | Short], rows: int, width: int) -> pa.Array:
     """One binary array of neighbouring pieces."""
     matrix = np.empty((rows, width), np.uint8)
-    there: npt.NDArray[np.bool_] | None = None
+    is_used: npt.NDArray[np.bool_] | None = None
     first = 0
     for piece in run:
         behind = first + _width(piece)
@@ -103,19 +103,19 @@ def _together(run: Sequence[bytes | Short], rows: int, width: int) -> pa.Array:
         else:
             matrix[:, first:behind] = piece.matrix
             if piece.lengths is not None:
-                there = np.ones((rows, width), np.bool_) if there is None else there
-                there[:, first:behind] = np.arange(behind - first) < piece.lengths[:, None]
+                is_used = np.ones((rows, width), np.bool_) if is_used is None else is_used
+                is_used[:, first:behind] = np.arange(behind - first) < piece.lengths[:, None]
         first = behind
-    return _binary(matrix, there)
+    return _binary(matrix, is_used)
 
 
-def _binary(matrix: npt.NDArray[np.uint8], there: npt.NDArray[np.bool_] | None) -> pa.Array:
+def _binary(matrix: npt.NDArray[np.uint8], is_used: npt.NDArray[np.bool_] | None) -> pa.Array:
     """A binary array of the matrix's rows, without unused bytes."""
     rows, width = matrix.shape
     offsets = np.zeros(rows + 1, np.int32)
-    lengths = np.full(rows, width) if there is None else np.count_nonzero(there, axis=1)
+    lengths = np.full(rows, width) if is_used is None else np.count_nonzero(is_used, axis=1)
     np.cumsum(lengths, out=offsets[1:])
-    content = matrix.reshape(-1) if there is None else matrix.reshape(-1)[there.reshape(-1)]
+    content = matrix.reshape(-1) if is_used is None else matrix.reshape(-1)[is_used.reshape(-1)]
     return pa.Array.from_buffers(pa.binary(), rows, [None, pa.py_buffer(offsets), pa.py_buffer(content)])
 
 

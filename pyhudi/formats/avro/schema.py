@@ -172,7 +172,7 @@ def _arrow_decimal(avro: Body, path: str) -> pa.DataType:
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_]")
 _ILLEGAL_FIRST = re.compile(r"[^A-Za-z_]")
 _MASK = "__"
-_SCHEMAS_KEPT = 64
+_CACHED_SCHEMAS_MAX = 64
 
 _META_FIELDS = tuple({"name": name, "type": ["null", "string"], "doc": "", "default": None} for name in META_COLUMNS)
 
@@ -206,7 +206,7 @@ def avro_from_arrow(schema: pa.Schema, table_name: str, *, with_meta: bool) -> s
     return _avro_json(schema.serialize().to_pybytes(), table_name, with_meta)
 
 
-@lru_cache(maxsize=_SCHEMAS_KEPT)
+@lru_cache(maxsize=_CACHED_SCHEMAS_MAX)
 def _avro_json(schema: bytes, table_name: str, with_meta: bool) -> str:
     """The Avro JSON, cached because each file and each log block needs it."""
     problems: list[str] = []

@@ -49,17 +49,19 @@ def decode_varints(buffer: Buffer, positions: Positions, where: str) -> tuple[np
     ends = ~words & _HIGH_BITS
     short = ends != 0
     if short.all():
-        values, lengths = _decoded(words, ends)
+        values, lengths = _decode_short(words, ends)
     else:
         values = np.empty(len(positions), dtype=np.uint64)
         lengths = np.empty(len(positions), dtype=np.int64)
-        values[short], lengths[short] = _decoded(words[short], ends[short])
+        values[short], lengths[short] = _decode_short(words[short], ends[short])
         values[~short], lengths[~short] = _long_varints(buffer, positions[~short], words[~short], where)
     signed = (values >> np.uint64(1)).view(np.int64) ^ -(values & np.uint64(1)).view(np.int64)
     return signed, positions + lengths
 
 
-def _decoded(words: npt.NDArray[np.uint64], ends: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.uint64], Positions]:
+def _decode_short(
+    words: npt.NDArray[np.uint64], ends: npt.NDArray[np.uint64]
+) -> tuple[npt.NDArray[np.uint64], Positions]:
     """Decode varints of at most eight bytes. `ends` has the high bit of each byte that ends a number."""
     lowest = ends & (~ends + np.uint64(1))
     exponent = (lowest.astype(np.float64).view(np.int64) >> 52) - 1023  # exact: a power of two
@@ -75,7 +77,7 @@ def _long_varints(
     buffer: Buffer, positions: Positions, words: npt.NDArray[np.uint64], where: str
 ) -> tuple[npt.NDArray[np.uint64], Positions]:
     """Varints of nine or ten bytes: 56 bits from the first word, the rest byte by byte."""
-    low, _ = _decoded(words, np.full(len(words), np.uint64(1) << np.uint64(63)))
+    low, _ = _decode_short(words, np.full(len(words), np.uint64(1) << np.uint64(63)))
     ninth = buffer.data[positions + 8].astype(np.uint64)
     tenth = buffer.data[positions + 9].astype(np.uint64)
     has_tenth = ninth >= 0x80

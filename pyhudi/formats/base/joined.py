@@ -152,7 +152,7 @@ class JoinedReader:
             side.batches(of_side, batch_rows, [name for name in dictionaries if name in of_side])
             for side, of_side in self._sides(names)
         ]
-        yield from self._joined(names, sides)
+        yield from self._join(names, sides)
 
     def rows_in_parts(self, test: RangeTest) -> int:
         return 0  # the parts of the two files differ
@@ -174,7 +174,7 @@ class JoinedReader:
 
     def rows_at(self, columns: Sequence[str], rows: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
         names = self._names(columns)
-        yield from self._joined(names, [side.rows_at(of_side, rows) for side, of_side in self._sides(names)])
+        yield from self._join(names, [side.rows_at(of_side, rows) for side, of_side in self._sides(names)])
 
     def column(self, name: str) -> pa.ChunkedArray:
         if name in self._constants:
@@ -221,9 +221,9 @@ class JoinedReader:
             return [(self._skeleton, meta or self._skeleton.schema.names[:1])]
         return [*([(self._skeleton, meta)] if meta else []), (self._source, data)]
 
-    def _joined(self, names: Sequence[str], sides: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
+    def _join(self, names: Sequence[str], sides: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
         """Yield batches with these columns, which combine the rows of all sides at equal positions."""
-        for parts in _aligned(sides):
+        for parts in _align(sides):
             rows = len(parts[0])
             columns = {name: part.column(name) for part in parts for name in part.schema.names}
             arrays = [
@@ -233,7 +233,7 @@ class JoinedReader:
             yield pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
 
-def _aligned(sides: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[list[pa.RecordBatch]]:
+def _align(sides: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[list[pa.RecordBatch]]:
     """Yield batches of equal lengths, one of each stream at a time. All streams have the same number of rows."""
     pending: list[pa.RecordBatch | None] = [None] * len(sides)
     while True:
@@ -254,9 +254,9 @@ def source_batches(source: Storage, file: SourceFile, columns: Sequence[str]) ->
     """Yield columns of a source file, those that its folders name included; missing columns are left out."""
     constants = folder_columns(file.source_partition)
     with open_file(source, file.path) as reader:
-        stored = set(reader.schema.names)
-        inside = [name for name in columns if name in stored]
-        added = [name for name in columns if name in constants and name not in stored]
+        names_in_file = set(reader.schema.names)
+        inside = [name for name in columns if name in names_in_file]
+        added = [name for name in columns if name in constants and name not in names_in_file]
         for batch in reader.batches(inside or reader.schema.names[:1]):
             arrays = [batch.column(name) for name in inside]
             arrays += [pa.repeat(constants[name], len(batch)) for name in added]

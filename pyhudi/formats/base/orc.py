@@ -2,7 +2,7 @@
 
 pyarrow writes ORC without user metadata, where Hudi keeps bloom filter, key range and schema; `orc_tail` adds it.
 
-Dates of Java's old calendar are refused in files of others (`OrcReader._checked`).
+Dates of Java's old calendar are refused in files of others (`OrcReader._check_calendar`).
 
 ORC's plain timestamp has no zone: Hudi stores local time in the writing machine's zone, we store UTC. Values beyond the
 years 1677 to 2262 can't be read through pyarrow. pyarrow writes fractions of seconds before 1970 in a form that Java
@@ -135,7 +135,9 @@ class OrcReader:
                 yield from _without_columns(self.num_rows, batch_rows)
                 return
             for number in range(self._file.nstripes):
-                stripe = self._typed(self._checked(self._file.read_stripe(number, columns=names).select(names)))
+                stripe = self._cast_types(
+                    self._check_calendar(self._file.read_stripe(number, columns=names).select(names))
+                )
                 for first in range(0, len(stripe), batch_rows):
                     yield stripe.slice(first, batch_rows)
 
@@ -173,7 +175,7 @@ class OrcReader:
             rows.add(pa.Table.from_batches([batch]))
         return rows.ranges()
 
-    def _checked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def _check_calendar(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch. Raises UnsupportedTable for old dates and moments of a file that neither Hudi nor pyarrow wrote.
 
         Java's writers count them by Java's old calendar or by the Gregorian one, and convert them as they read; pyarrow
@@ -190,7 +192,7 @@ class OrcReader:
                 )
         return batch
 
-    def _typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def _cast_types(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         columns = [
             fit(pa.chunked_array([column]), self._schema.field(name).type, name).chunks[0]
             for name, column in zip(batch.schema.names, batch.columns, strict=True)
@@ -223,7 +225,7 @@ def _text(value: object) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
-def _typed_schema(stored: pa.Schema, avro_schema: str | None) -> pa.Schema:
+def _typed_schema(schema_in_file: pa.Schema, avro_schema: str | None) -> pa.Schema:
     """The logical types of the columns: those of the Avro schema if the file has one, else timestamps in UTC."""
     column_types: dict[str, pa.DataType] = {}
     if avro_schema is not None:
@@ -233,22 +235,22 @@ def _typed_schema(stored: pa.Schema, avro_schema: str | None) -> pa.Schema:
             column_types = {}  # the columns' types are sufficient
     return pa.schema(
         [
-            pa.field(field.name, column_types.get(field.name) or _stamped(field.type, _IN_UTC))
-            for field in stored.remove_metadata()
+            pa.field(field.name, column_types.get(field.name) or _with_timestamp_type(field.type, _IN_UTC))
+            for field in schema_in_file.remove_metadata()
         ]
     )
 
 
-def _stamped(kind: pa.DataType, timestamp: pa.DataType) -> pa.DataType:
+def _with_timestamp_type(kind: pa.DataType, timestamp: pa.DataType) -> pa.DataType:
     """Return `kind` with this type for all of its timestamps, at any depth."""
     if pa.types.is_timestamp(kind):
         return timestamp
     if pa.types.is_list(kind):
-        return pa.list_(pa.field("element", _stamped(kind.value_type, timestamp)))
+        return pa.list_(pa.field("element", _with_timestamp_type(kind.value_type, timestamp)))
     if pa.types.is_struct(kind):
-        return pa.struct([pa.field(child.name, _stamped(child.type, timestamp)) for child in kind])
+        return pa.struct([pa.field(child.name, _with_timestamp_type(child.type, timestamp)) for child in kind])
     if pa.types.is_map(kind):
-        return pa.map_(_stamped(kind.key_type, timestamp), _stamped(kind.item_type, timestamp))
+        return pa.map_(_with_timestamp_type(kind.key_type, timestamp), _with_timestamp_type(kind.item_type, timestamp))
     return kind
 
 
@@ -265,7 +267,7 @@ class OrcWriter:
         self._schema = schema
         self._ranges = RangesOfRows(_with_range(schema, watched), schema)
         # Java knows only ORC's plain timestamp, not the one "with local time zone" that a zone would give.
-        self._stored = pa.schema([field.with_type(_stamped(field.type, _WITHOUT_ZONE)) for field in schema])
+        self._stored = pa.schema([field.with_type(_with_timestamp_type(field.type, _WITHOUT_ZONE)) for field in schema])
         self._where = storage.full_path(path)
         self._sink = storage.open_output(path)
         self._held = HeldTail(self._sink)

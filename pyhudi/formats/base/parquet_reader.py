@@ -50,12 +50,12 @@ _ROWS_AT_ONCE = 8192  # in a batch when single rows are read: rows after the las
 
 @dataclass(frozen=True, slots=True)
 class _Outline:
-    """A file's metadata. `stored`: its Arrow schema from pyarrow; `schema`: the schema of returned rows; `calendar`:
+    """A file's metadata. `arrow_schema`: from pyarrow; `schema`: the schema of returned rows; `calendar`:
     None when its dates are Gregorian.
     """
 
     footer: ParquetFooter
-    stored: pa.Schema
+    arrow_schema: pa.Schema
     schema: pa.Schema
     calendar: OldCalendar | None
 
@@ -94,14 +94,14 @@ class ParquetReader:
         self._opened: pq.ParquetFile | None = None
         try:
             with as_corrupt_file(self.where, "Parquet"):
-                self._outline = self._cached("outline", self._read_outline, _outline_bytes)
+                self._outline = self._get_or_make("outline", self._read_outline, _outline_bytes)
                 self._footer, self._schema = self._outline.footer, self._outline.schema
             check_outline(self.where, self.num_rows, self._schema.names)
         except BaseException:
             self._input.close()
             raise
 
-    def _cached(self, part: Hashable, make: Callable[[], T], size_of: Callable[[T], int]) -> T:
+    def _get_or_make(self, part: Hashable, make: Callable[[], T], size_of: Callable[[T], int]) -> T:
         """Return the result of `make`, possibly cached by another reader of the file."""
         return make() if self._state is None else get_or_load_in_state(self._state, self._path, part, make, size_of)
 
@@ -109,9 +109,9 @@ class ParquetReader:
         footer = read_footer(self._input)
         self._opened = self._open(footer.metadata, ())
         # A bloom filter takes most of a footer. The schema's metadata would be a third copy of it.
-        stored = self._opened.schema_arrow.remove_metadata()
+        arrow_schema = self._opened.schema_arrow.remove_metadata()
         calendar = old_calendar(footer.metadata.metadata)
-        return _Outline(footer, stored, _with_int96(self._opened), calendar)
+        return _Outline(footer, arrow_schema, _with_int96(self._opened), calendar)
 
     @property
     def _file(self) -> pq.ParquetFile:
@@ -138,11 +138,11 @@ class ParquetReader:
 
     def columns_of(self, names: Sequence[str]) -> list[str]:
         types = dict(zip(self._schema.names, self._schema.types, strict=True))
-        stored = [name for name in names if name in types]
-        if len(stored) < len(names) or any(has_struct(types[name]) for name in stored):
+        present = [name for name in names if name in types]
+        if len(present) < len(names) or any(has_struct(types[name]) for name in present):
             with as_corrupt_file(self.where, "Parquet"):
                 check_column_names(self._footer, self.where)
-        return stored
+        return present
 
     @property
     def num_rows(self) -> int:
@@ -248,7 +248,7 @@ class ParquetReader:
         first, group = 0, file.metadata.row_group(row_group)
         is_large = group.total_byte_size > _SMALL_ROW_GROUP_BYTES
         for batch in file.iter_batches(batch_rows, row_groups=[row_group], columns=names, use_threads=is_large):
-            yield first, self._typed(batch.select(names))
+            yield first, self._convert_types(batch.select(names))
             first += len(batch)
         self._check_rows(first, group.num_rows)
 
@@ -301,7 +301,7 @@ class ParquetReader:
         for batch in self._file.iter_batches(_ROWS_AT_ONCE, row_groups=[row_group], columns=names, use_threads=False):
             low, high = np.searchsorted(rows, (first, first + len(batch)))
             if low < high:
-                yield self._typed(batch.select(names)).take(pa.array(rows[low:high] - first))
+                yield self._convert_types(batch.select(names)).take(pa.array(rows[low:high] - first))
             first += len(batch)
             if first > last:
                 return
@@ -311,15 +311,15 @@ class ParquetReader:
         """Like `_rows_at`, by single pages; None where a column does not allow it."""
         paged = []
         for name in names:
-            pages = self._cached(("pages", row_group, name), partial(self._paged, row_group, name), _paged_bytes)
+            pages = self._get_or_make(("pages", row_group, name), partial(self._paged, row_group, name), _paged_bytes)
             if not pages:
                 return None
             paged.append(pages)
         columns = rows_of_pages(self._input, paged, rows, check_pages=self._check_pages)
-        schema = pa.schema([self._outline.stored.field(name) for name in names])
+        schema = pa.schema([self._outline.arrow_schema.field(name) for name in names])
         if [column.type for column in columns] != schema.types:
             return None
-        return self._typed(pa.Table.from_arrays(columns, schema=schema).combine_chunks().to_batches()[0])
+        return self._convert_types(pa.Table.from_arrays(columns, schema=schema).combine_chunks().to_batches()[0])
 
     def _paged(self, row_group: int, name: str) -> PagedColumn | Literal[False]:
         return paged_column(self._footer, self._input, row_group, name) or False
@@ -330,7 +330,7 @@ class ParquetReader:
             if self._outline.calendar is not None:
                 batches = pa.Table.from_arrays([column], names=[name]).to_batches()
                 column = pa.chunked_array(
-                    [self._typed(batch).column(0) for batch in batches], self._schema.field(name).type
+                    [self._convert_types(batch).column(0) for batch in batches], self._schema.field(name).type
                 )
         self._check_rows(len(column), self.num_rows)
         return fit(column, self._schema.field(name).type, name)
@@ -355,7 +355,7 @@ class ParquetReader:
                 "roll the write back that made it."
             )
 
-    def _typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def _convert_types(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch with Gregorian days, and with UTC on INT96 columns."""
         if self._outline.calendar is not None:
             batch = self._outline.calendar.rebased(batch, self._schema, self.where)
@@ -408,15 +408,15 @@ def _with_int96(file: pq.ParquetFile) -> pa.Schema:
     if "INT96" not in leaves:
         return schema
     rest = iter(leaves)
-    return pa.schema([field.with_type(_zoned(field.type, rest)) for field in schema])
+    return pa.schema([field.with_type(_with_utc(field.type, rest)) for field in schema])
 
 
-def _zoned(kind: pa.DataType, leaves: Iterator[str]) -> pa.DataType:
+def _with_utc(kind: pa.DataType, leaves: Iterator[str]) -> pa.DataType:
     """Return `kind` with UTC on its INT96 leaves. Consumes one physical type per leaf, in file order."""
     if pa.types.is_struct(kind):
-        return pa.struct([child.with_type(_zoned(child.type, leaves)) for child in kind])
+        return pa.struct([child.with_type(_with_utc(child.type, leaves)) for child in kind])
     if pa.types.is_map(kind):
-        return pa.map_(_zoned(kind.key_type, leaves), _zoned(kind.item_type, leaves))
+        return pa.map_(_with_utc(kind.key_type, leaves), _with_utc(kind.item_type, leaves))
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return pa.list_(kind.value_field.with_type(_zoned(kind.value_type, leaves)))
+        return pa.list_(kind.value_field.with_type(_with_utc(kind.value_type, leaves)))
     return pa.timestamp("us", "UTC") if next(leaves) == "INT96" else kind

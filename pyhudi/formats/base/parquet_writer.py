@@ -161,7 +161,7 @@ class ParquetWriter:
         self._writer: pq.ParquetWriter | None = None  # created with the first rows, which decide on dictionaries
         self._copies: _Copies | None = None
         self._metadata: pq.FileMetaData | None = None  # of the closed file
-        self._arriving: pa.Schema | None = None  # the columns in the form of the first rows
+        self._first_schema: pa.Schema | None = None  # the columns in the form of the first rows
         self._dictionaries: list[str] = []
 
     @property
@@ -170,21 +170,21 @@ class ParquetWriter:
 
     def write(self, table: pa.Table) -> None:
         with as_storage_error(self._where):
-            rows = self._arrived(table)
+            rows = self._match_encoding(table)
             if self._copies is None:
                 self._writer = self._writer or self._pyarrow_writer(self._sink, rows.schema)
                 self._writer.write_table(rows, row_group_size=max(1, len(rows)))
             else:
-                self._copies.file.add(self._encoded(rows), len(rows))
+                self._copies.file.add(self._encode_row_group(rows), len(rows))
             begin_sync(self._sink)
         self._nan_columns.update(nan_columns(rows, self._watched))
 
-    def _arrived(self, table: pa.Table) -> pa.Table:
+    def _match_encoding(self, table: pa.Table) -> pa.Table:
         """Return the rows, with string columns in the encoding of the first rows."""
-        if self._arriving is None:
+        if self._first_schema is None:
             assert table.column_names == self._schema.names, (table.column_names, self._schema.names)
             coded = [pa.types.is_dictionary(kind) for kind in table.schema.types]
-            self._arriving = pa.schema(
+            self._first_schema = pa.schema(
                 [
                     pa.field(field.name, pa.dictionary(pa.int32(), field.type) if is_coded else field.type)
                     for field, is_coded in zip(self._schema, coded, strict=True)
@@ -192,10 +192,10 @@ class ParquetWriter:
             )
             self._dictionaries = dictionary_paths(table, self._schema, self._plain)
         columns = [
-            _arrive(column, kind, name)
-            for name, column, kind in zip(table.column_names, table.columns, self._arriving.types, strict=True)
+            _to_written_form(column, kind, name)
+            for name, column, kind in zip(table.column_names, table.columns, self._first_schema.types, strict=True)
         ]
-        return pa.Table.from_arrays(columns, schema=self._arriving).unify_dictionaries()
+        return pa.Table.from_arrays(columns, schema=self._first_schema).unify_dictionaries()
 
     def _pyarrow_writer(
         self, sink: pa.NativeFile, schema: pa.Schema, dictionaries: Collection[str] | None = None
@@ -207,7 +207,7 @@ class ParquetWriter:
             use_compliant_nested_type=True, write_page_checksum=self._checksums, **_page_limits(),  # type: ignore[arg-type]
         )  # fmt: skip
 
-    def _encoded(self, rows: pa.Table, dictionaries: Collection[str] | None = None) -> list[Picked]:
+    def _encode_row_group(self, rows: pa.Table, dictionaries: Collection[str] | None = None) -> list[Picked]:
         """The chunks of a row group with these rows, in memory."""
         sink = pa.BufferOutputStream()
         with self._pyarrow_writer(sink, rows.schema, dictionaries) as writer:
@@ -237,7 +237,7 @@ class ParquetWriter:
         group = copies.chunks.groups[part]
         picked = [(copies.chunks, chunk) for chunk in group.chunks]
         columns = pa.schema([self._schema.field(name) for name in replaced.column_names])
-        for encoded in self._encoded(replaced, dictionary_paths(replaced, columns)):
+        for encoded in self._encode_row_group(replaced, dictionary_paths(replaced, columns)):
             picked[copies.leaves[encoded[1].path]] = encoded
         with as_storage_error(self._where):
             copies.file.add(picked, group.rows)
@@ -326,7 +326,7 @@ def copyable_groups(source: ParquetReader, ours: ParquetFooter) -> frozenset[int
     )
 
 
-def _arrive(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArray:
+def _to_written_form(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArray:
     """Return a column in the form of the writer's schema: dictionary-encoded or plain."""
     if column.type != kind and pa.types.is_dictionary(kind):
         return fit(column, kind.value_type, name).dictionary_encode()

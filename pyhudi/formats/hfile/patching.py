@@ -84,13 +84,13 @@ class HFilePatch:
         changed = list(zip(sorted_keys(self.keys), self.values.to_pylist(), strict=True))
         numbers = [max(0, reader.block_of(key)) for key, _ in changed]
         edits, least, greatest = _Edits(), b"", b""
-        for number, (stored, block) in enumerate(reader.stored_blocks()):
+        for number, (stored_block, block) in enumerate(reader.stored_blocks()):
             changes = changed[bisect_left(numbers, number) : bisect_left(numbers, number + 1)]
             body = edits.edited(block.body, changes, f"{where} at byte {block.offset}") if changes else block.body
             if changes:
                 writer.write_blocks(body)
             else:
-                writer.copy_block(stored, len(body), rows[number])
+                writer.copy_block(stored_block, len(body), rows[number])
             if number == 0:
                 least = decode_entries(body, where).keys[0]
             if number == len(rows) - 1:

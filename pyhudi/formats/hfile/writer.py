@@ -148,13 +148,13 @@ class HFileWriter:
                 self._waiting = [memoryview(body)[start:end]]
                 self._flush()
 
-    def copy_block(self, stored: bytes, body_bytes: int, first: bytes) -> None:
+    def copy_block(self, block: bytes, body_bytes: int, first: bytes) -> None:
         """Add a stored data block of another file, with `first` as its key in the index. Its entries are not counted,
         either.
         """
         previous = self._index[-1].offset if self._index else -1
-        self._index.append(IndexEntry(full_key(first), self._position, len(stored)))
-        self._write(behind_block(stored, previous))
+        self._index.append(IndexEntry(full_key(first), self._position, len(block)))
+        self._write(behind_block(block, previous))
         self._body_bytes += body_bytes
 
     def close_of(self, count: int, key_bytes: int, value_bytes: int, least: bytes, greatest: bytes) -> int:

@@ -127,7 +127,7 @@ class _Window:
         first = offset - self._start
         if first >= 0 and first + length <= len(self._held):
             return self._held[first : first + length]
-        return self._fetched(offset, length)
+        return self._fetch(offset, length)
 
     def unpack(self, layout: struct.Struct, offset: int) -> tuple[int, ...]:
         data = self.read(offset, layout.size)
@@ -139,7 +139,7 @@ class _Window:
         """The position of the next `mark` from `position` on; `size`, the file's, when there is none."""
         while position < size:
             if not 0 <= position - self._start <= len(self._held) - len(mark):
-                self._start, self._held = position, self._fetched(position, SEARCH_WINDOW_BYTES)
+                self._start, self._held = position, self._fetch(position, SEARCH_WINDOW_BYTES)
             offset = self._held.find(mark, position - self._start)
             if offset >= 0:
                 return self._start + offset
@@ -148,7 +148,7 @@ class _Window:
             position = size if behind >= size else max(position + 1, behind - len(mark) + 1)
         return size
 
-    def _fetched(self, offset: int, length: int) -> bytes:
+    def _fetch(self, offset: int, length: int) -> bytes:
         self._source.seek(offset)
         return bytes(self._source.read(length))
 

@@ -185,7 +185,7 @@ class ChunkFile:
             entries.append(entry)
             abouts.append(about)
             at += chunk.size_bytes
-        for source, start, size in _joined(picked):
+        for source, start, size in _join_ranges(picked):
             for first in range(start, start + size, _COPIED_AT_ONCE):
                 self._sink.write(source.read(first, min(_COPIED_AT_ONCE, start + size - first)))
         self._groups.append((entries, abouts, rows))
@@ -204,7 +204,7 @@ class ChunkFile:
                 index = bytes(source.read(*area))
                 if numbers == ColumnChunk.OFFSET_INDEX:
                     with as_corrupt_file(source.where, "Parquet"):
-                        index = _moved(index, by)
+                        index = _shift_pages(index, by)
                 self._indexes.append((entry, numbers, index))
         for number in ColumnMetaData.BLOOM_FILTER:
             about.pop(number, None)
@@ -258,7 +258,7 @@ def _group_entry(number: int, entries: Sequence[Fields], abouts: Sequence[Fields
     return encoded(group)
 
 
-def _joined(picked: Sequence[Picked]) -> Iterator[tuple[ChunkSource, int, int]]:
+def _join_ranges(picked: Sequence[Picked]) -> Iterator[tuple[ChunkSource, int, int]]:
     """Return the ranges to copy, in order; adjacent ranges of one file are joined."""
     ranges: list[tuple[ChunkSource, int, int]] = []
     for source, chunk in picked:
@@ -270,7 +270,7 @@ def _joined(picked: Sequence[Picked]) -> Iterator[tuple[ChunkSource, int, int]]:
     yield from ranges
 
 
-def _moved(offset_index: bytes, by: int) -> bytes:
+def _shift_pages(offset_index: bytes, by: int) -> bytes:
     """Return an offset index with its pages shifted. Raises LookupError, ValueError for a damaged one."""
     index = CompactReader(offset_index).struct()
     locations = CompactReader(index[OffsetIndex.LOCATIONS][1])

@@ -163,7 +163,7 @@ def encode_entries(entries: Sequence[Mapping[str, object]]) -> bytes:
     for entry in entries:
         record = io.BytesIO()
         try:
-            fastavro.schemaless_writer(record, _parsed(_schema()), dict(entry))
+            fastavro.schemaless_writer(record, _parse_schema(_schema()), dict(entry))
         # The body has a schema of its own, which may not fit.
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise CorruptFile(
@@ -209,5 +209,5 @@ def _schema() -> str:
 
 
 @cache
-def _parsed(schema: str) -> Schema:
+def _parse_schema(schema: str) -> Schema:
     return fastavro.parse_schema(json.loads(schema))

@@ -57,22 +57,22 @@ class Fields:
 
     def text(self, name: str) -> str:
         """Return a text; "" if absent."""
-        return self._typed(name, str, "text") or ""
+        return self._value_of(name, str, "text") or ""
 
     def optional_text(self, name: str) -> str | None:
         """A text, or None."""
-        return self._typed(name, str, "text")
+        return self._value_of(name, str, "text")
 
     def number(self, name: str) -> int:
         """Return a whole number; 0 if absent."""
-        number = self._typed(name, int, "a whole number") or 0
+        number = self._value_of(name, int, "a whole number") or 0
         if not -LONG_MAX - 1 <= number <= LONG_MAX:
             raise self._wrong(name, "a number of 64 bits")
         return number
 
     def flag(self, name: str) -> bool | None:
         """True or false, or None."""
-        return self._typed(name, bool, "true or false")
+        return self._value_of(name, bool, "true or false")
 
     def texts(self, name: str) -> tuple[str, ...]:
         """A list of texts."""
@@ -115,12 +115,12 @@ class Fields:
             yield key, items
 
     def _list(self, name: str) -> Sequence[object]:
-        return self._typed(name, list, "a list") or []
+        return self._value_of(name, list, "a list") or []
 
     def _map(self, name: str) -> Mapping[str, object]:
-        return self._typed(name, dict, "a map") or {}
+        return self._value_of(name, dict, "a map") or {}
 
-    def _typed(self, name: str, kind: type[Kind], expected: str) -> Kind | None:
+    def _value_of(self, name: str, kind: type[Kind], expected: str) -> Kind | None:
         value = self.body.get(name)
         if value is None:
             return None

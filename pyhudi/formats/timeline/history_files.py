@@ -83,7 +83,7 @@ def row_groups_of(
     """
     with storage.open_input(path) as source:
         where = f"{storage.root}/{path}"
-        groups = _row_groups(_opened(source, where)[1], where)
+        groups = _row_groups(_open(source, where)[1], where)
         return tuple(g for g in groups if (until is None or g.first <= until) and (since is None or g.last >= since))
 
 
@@ -106,7 +106,7 @@ def read_history_file(
     names = HISTORY_SCHEMA.names if columns is None else list(columns)
     schema = pa.schema([HISTORY_SCHEMA.field(name) for name in names])
     with storage.open_input(path) as source:
-        file, footer = _opened(source, where)
+        file, footer = _open(source, where)
         if row_groups is None:
             groups = _row_groups(footer, where)
             row_groups = [
@@ -124,7 +124,7 @@ def read_history_file(
     return _within(table, since, until)
 
 
-def _opened(source: pa.NativeFile, where: str) -> tuple[pq.ParquetFile, ParquetFooter]:
+def _open(source: pa.NativeFile, where: str) -> tuple[pq.ParquetFile, ParquetFooter]:
     try:
         footer = read_footer(source)
         file = pq.ParquetFile(source, metadata=footer.metadata)

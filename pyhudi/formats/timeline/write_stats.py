@@ -108,27 +108,27 @@ def decode_stat(body: object, where: str) -> WriteStat:
     """A stat from either form. Raises CorruptFile when a field has another type."""
     if not isinstance(body, Mapping):
         raise CorruptFile(f"{where}: expected a write stat, found {type(body).__name__}.")
-    fields: dict[str, Any] = {"file_id": _typed(body, "fileId", str, where) or ""}
+    fields: dict[str, Any] = {"file_id": _value_of(body, "fileId", str, where) or ""}
     # A commit of many files has millions of fields, so the usual ones, whole numbers and nulls, are checked inline.
     for name, ours in _ALL_COUNTERS.items():
         value = body.get(name)
         is_number = type(value) is int and -LONG_MAX <= value <= LONG_MAX
-        fields[ours] = value if is_number else _typed(body, name, int, where) or 0
+        fields[ours] = value if is_number else _value_of(body, name, int, where) or 0
     for name, ours in _OPTIONAL_NUMBERS.items():
-        fields[ours] = None if body.get(name) is None else _typed(body, name, int, where)
+        fields[ours] = None if body.get(name) is None else _value_of(body, name, int, where)
     for name, ours in _OPTIONAL_TEXTS.items():
         value = body.get(name)
-        fields[ours] = value if type(value) is str else _typed(body, name, str, where)
-    runtime = _typed(body, "runtimeStats", dict, where) or {}
-    fields["scan_time_ms"] = _typed(runtime, "totalScanTime", int, where) or 0
-    fields["create_time_ms"] = _typed(runtime, "totalCreateTime", int, where) or 0
-    fields["upsert_time_ms"] = _typed(runtime, "totalUpsertTime", int, where) or 0
-    log_files = _typed(body, "logFiles", list, where)
+        fields[ours] = value if type(value) is str else _value_of(body, name, str, where)
+    runtime = _value_of(body, "runtimeStats", dict, where) or {}
+    fields["scan_time_ms"] = _value_of(runtime, "totalScanTime", int, where) or 0
+    fields["create_time_ms"] = _value_of(runtime, "totalCreateTime", int, where) or 0
+    fields["upsert_time_ms"] = _value_of(runtime, "totalUpsertTime", int, where) or 0
+    log_files = _value_of(body, "logFiles", list, where)
     if log_files is not None:
         fields["log_files"] = tuple(str(name) for name in log_files)
-    cdc_stats = _typed(body, "cdcStats", dict, where)
+    cdc_stats = _value_of(body, "cdcStats", dict, where)
     if cdc_stats is not None:
-        fields["cdc_stats"] = {str(path): _typed(cdc_stats, path, int, where) or 0 for path in cdc_stats}
+        fields["cdc_stats"] = {str(path): _value_of(cdc_stats, path, int, where) or 0 for path in cdc_stats}
     return WriteStat(**fields)
 
 
@@ -143,11 +143,11 @@ def sums_of_stats(stats: Sequence[object], where: str) -> tuple[int, ...]:
 def _sum(bodies: Sequence[Body], name: str, where: str) -> int:
     numbers = [value for body in bodies if type(value := body.get(name)) is int]
     if len(numbers) < len(bodies) or max(numbers, default=0) > LONG_MAX or min(numbers, default=0) < -LONG_MAX:
-        numbers = [_typed(body, name, int, where) or 0 for body in bodies]
+        numbers = [_value_of(body, name, int, where) or 0 for body in bodies]
     return sum(numbers)
 
 
-def _typed(body: Body, name: str, kind: type[Kind], where: str) -> Kind | None:
+def _value_of(body: Body, name: str, kind: type[Kind], where: str) -> Kind | None:
     value = body.get(name)
     if value is None:
         return None

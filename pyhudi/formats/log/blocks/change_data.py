@@ -29,14 +29,14 @@ def change_schema(mode: str, table_schema: str, table_version: int) -> str:
     """
     if mode == OP_KEY_ONLY:
         fields: list[AvroObject] = [{"name": name, "type": ["string", "null"]} for name in (OP, LOGGED_KEY)]
-        return _printed({"type": "record", "name": "Record", "fields": fields})
+        return _print_schema({"type": "record", "name": "Record", "fields": fields})
     row = json.loads(table_schema)
     namespace = row.pop("namespace")  # the outer record's
     fields = [_field(OP, "string"), _field(LOGGED_KEY if mode == DATA_BEFORE else TIME, "string"), _field(BEFORE, row)]
     if mode != DATA_BEFORE:
         fields.append(_field(AFTER, row["name"]))
     doc = {"doc": ""} if TableFormat(table_version).documents_change_logs else {}
-    return _printed({"type": "record", "name": "CDC", "namespace": namespace, **doc, "fields": fields})
+    return _print_schema({"type": "record", "name": "CDC", "namespace": namespace, **doc, "fields": fields})
 
 
 def change_block(changes: pa.RecordBatch, schema: str, instant_time: str) -> bytes:
@@ -49,5 +49,5 @@ def _field(name: str, avro_type: object) -> AvroObject:
     return {"name": name, "type": ["null", avro_type], "doc": "", "default": None}
 
 
-def _printed(schema: AvroObject) -> str:
+def _print_schema(schema: AvroObject) -> str:
     return json.dumps(schema, ensure_ascii=False, separators=(",", ":"))

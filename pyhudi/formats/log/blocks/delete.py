@@ -113,7 +113,7 @@ def decode(content: bytes, where: str = "log block") -> DeleteRecords:
     length = _list_bytes(content[: _HEAD.size], len(content), where)
     with as_corrupt(where, "the delete list"):
         body = io.BufferedReader(_Section(io.BytesIO(memoryview(content)[_HEAD.size :]), length), _READ_BYTES)
-        return _joined([_columns([]), *_parts(body, length, where)], where)
+        return _join_parts([_columns([]), *_parts(body, length, where)], where)
 
 
 def decoded_parts(content: BinaryIO, size_bytes: int, where: str = "log block") -> Iterator[DeleteRecords]:
@@ -128,7 +128,7 @@ def decoded_parts(content: BinaryIO, size_bytes: int, where: str = "log block") 
             for field, values in enumerate(part.values):
                 kinds.setdefault(field, set()).update(values)
                 _check_kinds(kinds[field], where)
-            yield _joined([part], where)
+            yield _join_parts([part], where)
 
 
 class _Section(io.RawIOBase):
@@ -180,7 +180,7 @@ def _parts(body: io.BufferedReader[_Section], length: int, where: str) -> Iterat
             ends, is_unusual = _ends(body.peek(_READ_BYTES), most)
             if ends:
                 count_read = len(ends)
-                yield _decoded(body.read(ends[-1]), ends, where)
+                yield _decode_ordinary(body.read(ends[-1]), ends, where)
             else:
                 count_read = most if is_unusual else 1
                 rows = [
@@ -232,7 +232,7 @@ def _text_end(content: bytes, at: int) -> int:
     return _UNUSUAL if high & 0x80 else at + 2 + ((low & 0x7F | high << 7) >> 1)
 
 
-def _decoded(content: bytes, ends: list[int], where: str) -> _Part:
+def _decode_ordinary(content: bytes, ends: list[int], where: str) -> _Part:
     """Decode ordinary records, which end at these positions."""
     behind = np.array(ends, np.int64)
     rows = _decoder().decode(content, np.concatenate([[0], behind[:-1]]), behind, where)
@@ -272,12 +272,12 @@ def _columns(rows: list[Body]) -> _Part:
     return _Part(keys, pa.array(none, pa.bool_()), [_by_wrapper(cells) for cells in columns])
 
 
-def _joined(parts: Sequence[_Part], where: str) -> DeleteRecords:
+def _join_parts(parts: Sequence[_Part], where: str) -> DeleteRecords:
     batches = pa.Table.from_batches([part.keys for part in parts]).combine_chunks().to_batches()
     keys = batches[0] if batches else parts[0].keys
     commit_time = pa.concat_arrays([part.none for part in parts])
     width = max(len(part.values) for part in parts)
-    return DeleteRecords(keys, commit_time, tuple(_typed(parts, field, where) for field in range(width)))
+    return DeleteRecords(keys, commit_time, tuple(_join_wrappers(parts, field, where) for field in range(width)))
 
 
 def encode(keys: pa.RecordBatch, ordering: Sequence[pa.Array] = (), several: bool | None = None) -> bytes:
@@ -286,7 +286,7 @@ def encode(keys: pa.RecordBatch, ordering: Sequence[pa.Array] = (), several: boo
     Args:    keys: RECORD_KEY and PARTITION_PATH; ordering: one array per ordering field, null = commit-time delete;
              several: write lists of values (tables with several ordering fields); default: when there are several.
     """
-    values = _wrapped(ordering, keys.num_rows, len(ordering) > 1 if several is None else several)
+    values = _wrap(ordering, keys.num_rows, len(ordering) > 1 if several is None else several)
     columns = (keys.column(RECORD_KEY).to_pylist(), keys.column(PARTITION_PATH).to_pylist(), values)
     rows = [{"recordKey": k, "partitionPath": p, "orderingVal": o} for k, p, o in zip(*columns, strict=True)]
     sink = io.BytesIO()
@@ -298,7 +298,7 @@ def encode(keys: pa.RecordBatch, ordering: Sequence[pa.Array] = (), several: boo
 _NO_ORDERING = (f"{_MODEL}.IntWrapper", {"value": 0})
 
 
-def _wrapped(ordering: Sequence[pa.Array], rows: int, several: bool) -> list[_Ordering]:
+def _wrap(ordering: Sequence[pa.Array], rows: int, several: bool) -> list[_Ordering]:
     if not ordering:
         return [_NO_ORDERING] * rows
     columns = [_wrapped_column(array) for array in ordering]
@@ -356,11 +356,11 @@ def _by_wrapper(cells: list[_Ordering | None]) -> dict[str, pa.Array]:
     """Return for each wrapper among the values an array that is null where the value has another one."""
     names = dict.fromkeys(cell[0] for cell in cells if cell is not None)
     plain = {n: [None if cell is None or cell[0] != n else cell[1]["value"] for cell in cells] for n in names}
-    # `_typed` reports a wrapper without a value.
+    # `_join_wrappers` reports a wrapper without a value.
     return {n: _arrow_of(plain[n], _ARROW[n]) if n in _ARROW else pa.nulls(len(cells)) for n in names}
 
 
-def _typed(parts: Sequence[_Part], field: int, where: str) -> pa.Array:
+def _join_wrappers(parts: Sequence[_Part], field: int, where: str) -> pa.Array:
     """One array for the values of a field, which have one wrapper; numbers of several widths are widened."""
     columns = [part.values[field] if field < len(part.values) else {} for part in parts]
     names = list(dict.fromkeys(name for column in columns for name in column))

@@ -71,12 +71,12 @@ def _rows(entries: Entries, decoder: AvroDecoder, where: str) -> pa.Table:
     at = rows.schema.get_field_index(_KEY_COLUMN)
     if at < 0 or rows.schema.field(at).type != pa.string():
         return rows
-    stored = rows.column(at)
-    empty = pc.equal(stored, "")
+    key_column = rows.column(at)
+    empty = pc.equal(key_column, "")
     if not pc.any(empty).as_py():
         return rows
     keys = _texts(entries)
-    return rows.set_column(at, rows.schema.field(at), pc.if_else(empty, keys, stored))
+    return rows.set_column(at, rows.schema.field(at), pc.if_else(empty, keys, key_column))
 
 
 def _texts(entries: Entries) -> pa.Array:
