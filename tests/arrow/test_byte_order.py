@@ -1,4 +1,4 @@
-"""Rows of binary values are put into the order of their bytes, however much of their beginnings is alike."""
+"""Rows of binary values are sorted by their bytes, even with long common prefixes."""
 
 from __future__ import annotations
 

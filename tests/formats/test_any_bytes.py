@@ -1,4 +1,4 @@
-"""Every decoder, given any bytes or a valid input that was changed: a value, or an error of the family."""
+"""Every decoder, given any bytes or a changed valid input, returns a value or raises a HudiError."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ HISTORY = json.dumps({"schemas": [{"max_column_id": 2, "version_id": 1, "type": 
 
 @dataclass(frozen=True)
 class Decoder:
-    """How a valid input is made, and all that a reader asks of it."""
+    """A decoder under test: how a valid input is made, and everything that a reader does with it."""
 
     make: Callable[[], bytes]
     read: Callable[[bytes], object]

@@ -1,4 +1,4 @@
-"""Column-wise Avro against fastavro, which nobody here wrote."""
+"""Column-wise Avro against fastavro, an independent implementation."""
 
 from __future__ import annotations
 

@@ -220,7 +220,7 @@ def test_key_ranges_are_in_javas_order_also_beyond_the_basic_plane() -> None:
 
 
 def units(text: str) -> list[int]:
-    """The UTF-16 units by which Java's `String.compareTo` goes."""
+    """The UTF-16 units that Java's `String.compareTo` compares."""
     data = text.encode("utf-16-le")
     return [low | high << 8 for low, high in zip(data[::2], data[1::2], strict=True)]
 

@@ -1,4 +1,4 @@
-"""Write stats summed without being made: always the sums of the decoded stats."""
+"""Write stats are summed without decoding them: the sums equal those of the decoded stats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of base files that are damaged while the footer is whole: whichever way they are read, the file is named."""
+"""Damaged values of base files with an undamaged footer: every way to read them names the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HFiles: every one that real Hudi wrote is read, ours are read back, and what is damaged is refused."""
+"""HFiles: all of real Hudi's are read, ours are read back, and damaged ones are refused."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ LAST_KEY_INFO = bytes.fromhex("0024") + LAST_KEY + bytes.fromhex("007fffffffffff
 
 
 def test_the_last_key_stands_in_the_file_info_with_all_that_hbase_puts_around_a_key() -> None:
-    """Hudi's readers stop a lookup at it: taken apart wrongly it hides keys."""
+    """Hudi's readers stop a lookup at it: if they parse it wrongly, it hides keys."""
     assert opened(written([(b"0", b""), (LAST_KEY, b"v")])).info["hfile.LASTKEY"] == LAST_KEY_INFO
     assert "hfile.LASTKEY" not in opened(written([])).info
 

@@ -38,7 +38,7 @@ ENTRIES = [(b"key-%06d" % (2 * n), random.Random(n).randbytes(300)) for n in ran
 
 
 class Counted:
-    """A file that notes where it was read."""
+    """A file that records where it was read."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 0

@@ -1,4 +1,4 @@
-"""An HFile that is opened again: nothing of it is read anew while it is the same file, and no file stays open."""
+"""Reopened HFiles: nothing is read again while the file is unchanged, and no file stays open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A patched HFile has the entries of the old one, with the changed ones in their place."""
+"""A patched HFile has the entries of the old one, except for the changed ones."""
 
 from __future__ import annotations
 

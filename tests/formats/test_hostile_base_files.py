@@ -1,4 +1,4 @@
-"""Base files whose footer is not what a table's is."""
+"""Base files with hostile footers."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def damaged(change: str) -> bytes:
 
 
 def read_all_of(change: str) -> str:
-    """What readers ask of such a file, in a process that dies where pyarrow does."""
+    """Read such a file in every way, in a process that dies where pyarrow does."""
     storage = MemoryStorage()
     storage.write(f"p/{NAME}", damaged(change))
     predicate = parse_where("a = 5")
@@ -109,7 +109,7 @@ def test_ranges_of_a_sound_file_prune_its_row_groups() -> None:
 
 @pytest.mark.parametrize("bound", [1111.5, 2222.5])
 def test_bounds_that_are_not_a_number_skip_no_row_group(bound: float) -> None:
-    """As old writers of Parquet have them, where the first value was one."""
+    """Old writers of Parquet have such bounds where the first value is NaN."""
     sink = io.BytesIO()
     pq.write_table(pa.table({"x": [1111.5, 2222.5]}), sink, use_dictionary=False)
     data = sink.getvalue()

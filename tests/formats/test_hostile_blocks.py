@@ -1,4 +1,4 @@
-"""Few bytes that say much: magics without blocks, runs of positions, pages of zeros, filters of many rows."""
+"""A few bytes that claim a lot: magics without blocks, runs of positions, pages of zeros, filters of many rows."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def parquet_of(rows: int, text: str) -> bytes:
 
 
 def bloom_of(rows: int, hashes: int, bits: int = 2000) -> str:
-    """A filter in whose rows nearly all bits are set, so that keys are denied late or not at all."""
+    """A filter with nearly all bits set in its rows, so that keys are rejected late or not at all."""
     row = struct.pack(">iibi", -1, hashes, 1, bits) + b"\xff" * (bits // 8 - 1) + b"\x7f"
     head = struct.pack(">iibiiii", -1, hashes, 1, bits, 5, 0, rows)
     return base64.b64encode(head + row * rows).decode()
@@ -252,7 +252,7 @@ def test_items_without_bytes_are_not_more_than_the_bytes_of_their_record(empty: 
 
 
 def test_a_long_list_is_read_in_order() -> None:
-    """Its items are kept apart only up to a number."""
+    """Only a limited number of its items are held separately."""
     array = {"name": "a", "type": {"type": "array", "items": "int"}}
     decoder = AvroDecoder(json.dumps({"type": "record", "name": "r", "fields": [array]}))
     item = lambda n: bytes([n % 50 << 1])  # noqa: E731

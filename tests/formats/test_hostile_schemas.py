@@ -1,4 +1,4 @@
-"""Avro schemas that name themselves, or that double by naming types again: refused before anything is decoded."""
+"""Avro schemas that are recursive, or that double by references: refused before anything is decoded."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def doubling(levels: int) -> dict[str, Any]:
 
 
 def container(schema: dict[str, Any], record: bytes = b"") -> bytes:
-    """An Avro container, however its schema is."""
+    """An Avro container with any schema."""
     text = json.dumps(schema).encode()
     number = lambda n: bytes([n << 1 & 0x7F | 0x80, n >> 6 & 0x7F | 0x80, n >> 13])  # noqa: E731
     header = b"Obj\x01" + number(1) + number(11) + b"avro.schema" + number(len(text)) + text + b"\x00" + bytes(16)
@@ -225,7 +225,7 @@ def assert_ends(kind: Any, named: dict[str, Any], opened: frozenset[str]) -> Non
 @RELAXED
 @given(SCHEMAS)
 def test_fastavro_finds_no_end_missing_where_we_found_none(kind: Any) -> None:
-    """What a name means is decided in two places: here, and in fastavro, which is given what passes here."""
+    """Names are resolved in two places: here, and in fastavro, which gets the schemas that pass here."""
     text = json.dumps({"type": "record", "name": "A", "fields": [{"name": "x", "type": kind}]})
     with suppress(CorruptFile, UnsupportedTable):
         written = checked_schema(text).written

@@ -65,7 +65,7 @@ BLOCKS = {
 
 
 def read_log(data: bytes) -> int:
-    """Everything that a reader may ask of a log file; how many whole blocks there were."""
+    """Read a log file in every way. Returns the number of complete blocks."""
     storage = MemoryStorage()
     storage.write("log", data)
     whole = 0

@@ -1,4 +1,4 @@
-"""Headers of log blocks: an entry that is no text and one that is not known are refused by what is wrong."""
+"""Headers of log blocks: an entry that is not text, or not known, is refused with the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each codec refuses, and by which words: for every bound a value that is still read."""
+"""The refusals of each codec and their messages; for every bound, a value that is still read."""
 
 from __future__ import annotations
 

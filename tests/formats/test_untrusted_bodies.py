@@ -1,4 +1,4 @@
-"""Bodies are untrusted: whatever their bytes are, decoding gives a value or an error of the family."""
+"""Bodies are untrusted: decoding any bytes returns a value or raises a HudiError."""
 
 from __future__ import annotations
 
@@ -285,7 +285,7 @@ def test_a_clustering_to_more_file_groups_than_there_can_be_is_refused() -> None
 
 
 def test_a_clustering_that_names_a_file_group_twice_is_refused() -> None:
-    """Its rows would be there twice."""
+    """Its rows would be duplicated."""
     one = ClusteringSlice("x", "f-0", BASE, (LOG,))
     for groups in ((ClusteringGroup((one, one)),), (ClusteringGroup((one,)), ClusteringGroup((one,)))):
         with pytest.raises(CorruptFile, match="'f-0' of 'x' twice"):

@@ -1,4 +1,4 @@
-"""What a generator promises whatever its kind: purity, order, errors with rows, and a safe answer."""
+"""The contract of every generator: purity, order, errors with row numbers, and safe paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which generator the options mean, and which options are refused."""
+"""The generator that options select, and options that are refused."""
 
 from __future__ import annotations
 

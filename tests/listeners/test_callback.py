@@ -1,4 +1,4 @@
-"""Commit callbacks: a real HTTP server is told of commits, and nothing secret is seen anywhere else."""
+"""Commit callbacks: a real HTTP server is notified of commits, and nothing secret appears anywhere else."""
 
 from __future__ import annotations
 

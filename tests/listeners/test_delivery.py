@@ -1,4 +1,6 @@
-"""Listeners hear after the heartbeat has ended, from a copy, in threads of their own: none fails or delays a write."""
+"""Listeners are notified after the heartbeat has ended, with a copy, in threads of their own: none fails or delays a
+write.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ def with_reporter(kind: type) -> dict[str, object]:
 
 
 class Quiet:
-    """A reporter that others are made of."""
+    """The base of the other reporters."""
 
     heard: ClassVar[list[str]] = []
 

@@ -245,7 +245,7 @@ def test_prometheus_without_its_library_is_refused_before_anything_is_written(tm
 
 
 class Mine:
-    """A reporter of one's own."""
+    """A user's own reporter."""
 
     heard: list[str] = []  # noqa: RUF012
 

@@ -28,7 +28,7 @@ def uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def lock_of(uri: str, table: str) -> Any:
-    """A handle whose heart beats every second."""
+    """A handle that sends a heartbeat every second."""
     options = LockOptions(
         "HIVE_METASTORE", retry_wait_ms=20, lease_renewal_ms=2000, hive=HiveLockOptions("lake", table, uri)
     )
@@ -86,7 +86,7 @@ def test_heartbeats_keep_a_lock_and_a_silent_holder_loses_it(uri: str) -> None:
 
 
 def test_a_lock_outlives_a_broken_connection(uri: str) -> None:
-    """Its heartbeats and its release go over a new one; else another writer would get it while it counts as held."""
+    """Heartbeats and the release use a new one; otherwise another writer would get the lock while it is held."""
     holder, other = lock_of(uri, "cut"), lock_of(uri, "cut")
     assert holder.try_acquire(5)
     holder._connection[1].close()

@@ -1,4 +1,4 @@
-"""Whatever lies at the lock's files, a writer waits as long as it was told, and says in one line who holds the lock."""
+"""Whatever the lock's files contain, a writer waits no longer than its timeout, and names the holder in one line."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def test_a_folder_at_the_lock_file_is_an_error_of_ours(tmp_path: Path) -> None:
 
 
 def test_a_lock_that_goes_away_at_each_look_does_not_hold_a_writer_up() -> None:
-    """Others take and give back the lock faster than one can look at it."""
+    """Others take and release the lock faster than it can be inspected."""
 
     class Fast(MemoryStorage):
         def create_new(self, path: str, data: bytes) -> None:
@@ -243,7 +243,7 @@ ITEMS: list[dict[str, Any]] = [
 
 
 class Table:
-    """What boto3's client is asked, with one item that stays."""
+    """A stand-in for boto3's client, with one permanent item."""
 
     def __init__(self, item: dict[str, Any]) -> None:
         self._item = item

@@ -1,4 +1,4 @@
-"""Mergers of the user's: what is asked of them, and what they answer."""
+"""Users' mergers: their input, and the checks of their answers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class SumOfRows(RowMerger):
 
 
 class Odd:
-    """Answers what its property says, of pairs of rows."""
+    """Returns the answer that its property names."""
 
     strategy_id = "99999999-2222-2222-3333-444444444444"
 

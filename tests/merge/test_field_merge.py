@@ -1,4 +1,4 @@
-"""Merging column by column: whose value counts where the winner, the loser or both have nothing to say."""
+"""Merging column by column: the value that wins where the winner, the loser or both lack one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MergeRules: what a table's properties say of how versions of a row become one."""
+"""MergeRules: the rules that a table's properties give for merging versions of a row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a table's schema becomes, and what is refused."""
+"""Schema evolution: the resulting schemas, and refusals."""
 
 from __future__ import annotations
 

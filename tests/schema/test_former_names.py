@@ -1,4 +1,4 @@
-"""Names that columns had before a rename or drop, as data of an open writer still has them."""
+"""Former names of renamed or dropped columns, as a long-running writer still uses them."""
 
 from __future__ import annotations
 

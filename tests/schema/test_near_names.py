@@ -1,4 +1,4 @@
-"""Which names look like slips of the keys."""
+"""Names that look like typing errors of others."""
 
 from __future__ import annotations
 

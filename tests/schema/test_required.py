@@ -1,4 +1,4 @@
-"""Columns that can't be null: the first null in rows is found, at whatever depth and in whatever form of column."""
+"""Columns that can't be null: the first null in rows is found, at any depth and in any form of column."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def signed(server: ObjectStoreServer, uri: str, signature: str) -> Storage:
 
 
 def signature_of(server: ObjectStoreServer) -> str:
-    """For the whole account, as the portal makes them."""
+    """Return a signature for the whole account, as the portal creates it."""
     account = server.lake.partition("@")[2].partition(".")[0]
     parts = {"sp": "rwdlac", "ss": "b", "srt": "sco", "se": "2099-01-01T00:00:00Z", "spr": "https,http"}
     text = f"{account}\n{parts['sp']}\n{parts['ss']}\n{parts['srt']}\n\n{parts['se']}\n\n{parts['spr']}\n2020-02-10\n"

@@ -1,4 +1,4 @@
-"""What was made of files is kept as long as the files are the same, and no longer."""
+"""Values derived from files are cached as long as the files are unchanged, and no longer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file that is larger than its kind can be is refused before it is read."""
+"""A file that is too large for its kind is refused before it is read."""
 
 from __future__ import annotations
 

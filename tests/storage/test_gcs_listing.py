@@ -36,7 +36,7 @@ def test_folders_are_listed_without_obstore_too(start_server: StartServer, monke
 
 @pytest.mark.servers
 def test_a_table_is_read_from_fake_gcs_server(tmp_path: Path) -> None:
-    """Its files are brought there by pyarrow: this server has no conditional puts, nor any plain ones in XML."""
+    """pyarrow uploads its files: this server supports no conditional puts, nor plain ones in XML."""
     pytest.importorskip("obstore")
     table = TestTable(MemoryStorage(), engine=LocalEngine(1))
     table.bulk_insert(("a", "x", 1, 10), ("b", "y y", 1, 20))

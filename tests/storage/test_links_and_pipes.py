@@ -1,4 +1,4 @@
-"""Symbolic links, pipes and other things in a table's folder: read as the decision says, or refused at once."""
+"""Symbolic links, pipes and other entries of a table's folder: read as decided, or refused at once."""
 
 from __future__ import annotations
 

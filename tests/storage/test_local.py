@@ -1,4 +1,4 @@
-"""LocalStorage: no reader sees a part, no two creators win, temporary files stay out of sight."""
+"""LocalStorage: no reader sees a partial file, only one creator wins, temporary files are hidden."""
 
 from __future__ import annotations
 

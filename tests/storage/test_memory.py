@@ -1,4 +1,4 @@
-"""MemoryStorage: shared names, and faults that leave what a dying process leaves."""
+"""MemoryStorage: shared names, and faults that leave the same files as a dying process."""
 
 from __future__ import annotations
 

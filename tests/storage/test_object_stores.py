@@ -230,7 +230,7 @@ sys.stdin.read()
 
 
 def test_an_upload_that_is_broken_off_leaves_the_old_object(server: ObjectStoreServer, storage: Storage) -> None:
-    """A process is killed when parts of its object are on the server already."""
+    """A process is killed when parts of its object have already reached the server."""
     storage.write("p/f.parquet", b"old")
     command = [sys.executable, "-c", UPLOAD, storage.root, *(f"{k}={v}" for k, v in server.options.items())]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:

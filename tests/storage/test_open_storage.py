@@ -1,4 +1,4 @@
-"""Which text opens which storage."""
+"""The storage that each form of a path opens."""
 
 from __future__ import annotations
 

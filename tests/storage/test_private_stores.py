@@ -1,4 +1,4 @@
-"""A store of one's own: how its address is given, and what happens to options that nobody knows."""
+"""Private stores: their address as an option, and unknown options."""
 
 from __future__ import annotations
 

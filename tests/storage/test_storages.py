@@ -1,4 +1,4 @@
-"""What every storage promises, on each of them."""
+"""The contract of a storage, tested on each of them."""
 
 from __future__ import annotations
 

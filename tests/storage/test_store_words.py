@@ -1,4 +1,4 @@
-"""Options of a store in the words of other libraries, against a real S3 server."""
+"""Options of a store under other libraries' names, against a real S3 server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paths, options and answers of stores: what is wrong with them is an error of ours, and no credential is in it."""
+"""Faults in paths, options and answers of stores are HudiErrors, which contain no credentials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What LocalStorage has the disk keep, and when: seen by the calls that it makes."""
+"""The files that LocalStorage syncs to the disk, and when, observed by its system calls."""
 
 from __future__ import annotations
 

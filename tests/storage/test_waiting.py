@@ -1,4 +1,4 @@
-"""A store that does not answer can be interrupted, given up and is announced. Source: docs/storage.md."""
+"""Calls of a store that does not answer can be interrupted, time out, and are announced. Source: docs/storage.md."""
 
 from __future__ import annotations
 

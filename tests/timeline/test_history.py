@@ -1,4 +1,4 @@
-"""The archived timeline: what real Hudi archived is read in full, and the merge tree keeps what it is given."""
+"""The archived timeline: real Hudi's archives are read in full, and the merge tree keeps all of its instants."""
 
 from __future__ import annotations
 

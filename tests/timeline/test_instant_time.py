@@ -106,7 +106,7 @@ def test_times_grow_whatever_the_clock_does(steps: list[int]) -> None:
 
 
 def test_the_lock_is_kept_until_every_clock_has_passed_the_time() -> None:
-    """Two writers, the clock of the second is 150 ms behind: with a wait of 200 ms its time is greater all the same."""
+    """Two writers, the clock of the second is 150 ms behind: with a wait of 200 ms its time is still greater."""
     storage = MemoryStorage()
     first, second = clock(), clock(START - timedelta(milliseconds=150))
     lock = open_lock(LockOptions("FILESYSTEM"), storage, first)

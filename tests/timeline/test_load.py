@@ -1,4 +1,4 @@
-"""Loading timelines: what golden tables hold is what their makers say they did."""
+"""Loading timelines: golden tables have the instants that their makers recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of a schema history: on disk when they were saved, and when they were deleted gone from it."""
+"""Files of a schema history: saved ones are on the disk, and deleted ones are gone from it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HISTORY = (numbered_schema(pa.schema([("a", pa.int64())]), with_meta=False),)
 
 
 def on_disk(storage: PowerStorage) -> dict[str, bytes]:
-    """What a power cut leaves of the history at worst."""
+    """The history that a power cut leaves in the worst case."""
     return {path: data for path, data in storage.after_the_worst_cut().items() if path.startswith(SCHEMA_FOLDER)}
 
 

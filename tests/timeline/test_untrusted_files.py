@@ -1,4 +1,4 @@
-"""The files of a timeline are untrusted: whatever lies there, reading gives a value or an error of the family."""
+"""The files of a timeline are untrusted: reading any of them returns a value or raises a HudiError."""
 
 from __future__ import annotations
 

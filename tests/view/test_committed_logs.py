@@ -1,4 +1,4 @@
-"""What the write stats of completed writes say of log files."""
+"""The sizes of log files according to the write stats of completed writes."""
 
 from __future__ import annotations
 

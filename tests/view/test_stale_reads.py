@@ -1,4 +1,4 @@
-"""A file that is missing since a clean or an undoing took it is a stale read; any other missing file is an error."""
+"""A file that a clean or rollback has deleted since is a StaleRead; any other missing file is an error."""
 
 from __future__ import annotations
 
