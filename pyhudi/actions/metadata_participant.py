@@ -23,7 +23,7 @@ __all__ = ["METADATA_TABLE", "MetadataParticipant"]
 class MetadataParticipant:
     """The metadata table of the changed table, if it has one."""
 
-    def take_part(
+    def write_changes(
         self, inflight: Instant, body: Body, change: TableChange, statuses: tuple[WriteStatus, ...], now: ActionContext
     ) -> str | None:
         """Update it; return the completion time. Raises WriteConflict when another writer did not update it."""

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["concat_rows", "in_their_places"]
+__all__ = ["concat_rows", "replace_rows"]
 
 
 def concat_rows(first: pa.Table, second: pa.Table) -> pa.Table:
@@ -21,7 +21,7 @@ def concat_rows(first: pa.Table, second: pa.Table) -> pa.Table:
     return pa.Table.from_arrays(columns, names=first.column_names)
 
 
-def in_their_places(rows: pa.Table, places: npt.NDArray[np.int64], others: pa.Table) -> pa.Table:
+def replace_rows(rows: pa.Table, places: npt.NDArray[np.int64], others: pa.Table) -> pa.Table:
     """Return `rows` with the rows of `others` at these places; columns have the types of `rows`."""
     at = np.arange(len(rows))
     at[places] = len(rows) + np.arange(len(others))

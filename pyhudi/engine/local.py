@@ -179,7 +179,7 @@ class LocalEngine:
             else:
                 room = SORT_BYTES // (2 * self._threads) or 1
                 ranges = SortedRanges(frame.schema, keys, len(partition_by), SORT_BYTES, room)
-                in_memory = ranges.take_in(batch for part in frame.parts for batch in part())
+                in_memory = ranges.load(batch for part in frame.parts for batch in part())
                 if in_memory is None:
                     return ranges
                 table = in_memory

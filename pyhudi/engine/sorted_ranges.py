@@ -36,7 +36,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 class SortedRanges:
-    """`take_in` reads the rows, once. `keys`: columns to sort by; none: rows keep their order.
+    """`load` reads the rows, once. `keys`: columns to sort by; none: rows keep their order.
 
     Args:    together: rows with equal values in this number of first keys are in one share. memory_bytes: rows beyond
                  it are written to files. range_bytes: approximate size of a range.
@@ -50,7 +50,7 @@ class SortedRanges:
         self._cuts: Numbers = np.array([0, 1])  # where shares may begin and end
         self._memory_bytes, self._range_bytes = memory_bytes, range_bytes
 
-    def take_in(self, batches: Iterable[pa.RecordBatch]) -> pa.Table | None:
+    def load(self, batches: Iterable[pa.RecordBatch]) -> pa.Table | None:
         """Return all rows, unsorted, as one table if they fit in memory; else None, and `ranges` has them."""
         pending: list[pa.RecordBatch] = []
         pending_bytes, stream = 0, iter(batches)

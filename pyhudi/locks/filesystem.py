@@ -93,7 +93,7 @@ class FileSystemLock:
             except PathNotFound:
                 return False  # undoing the creation of a table deletes its empty folder
             except BaseException:
-                self._take_back(content)
+                self._undo_unconfirmed(content)
                 raise
             else:
                 self._content = content
@@ -105,7 +105,7 @@ class FileSystemLock:
         self._refusal = refusal
         return False
 
-    def _take_back(self, content: bytes) -> None:
+    def _undo_unconfirmed(self, content: bytes) -> None:
         """Delete the lock file if the store created it without confirming."""
         with suppress(Exception):  # the original error says more
             note = self._read_lock_file(self._path)

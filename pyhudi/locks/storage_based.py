@@ -114,10 +114,10 @@ class StorageLock:
             lease_and_version = self._held
         if lease_and_version is None:
             return
-        self._give_back(*lease_and_version)
+        self._end_lease(*lease_and_version)
         self._held = None
 
-    def _give_back(self, lease: _Lease, version: str) -> None:
+    def _end_lease(self, lease: _Lease, version: str) -> None:
         attempts = {True: _BUSY_RELEASES, False: _RELEASE_ATTEMPTS}
         while True:
             try:
@@ -168,7 +168,7 @@ class StorageLock:
             self._refusal = str(error)
             return False  # others may release it while we wait
         except BaseException:
-            self._take_back()
+            self._undo_unconfirmed()
             raise
         self._refusal = None
         if version is None:
@@ -189,7 +189,7 @@ class StorageLock:
         if self._journal is not None:
             self._journal.record(state, now_ms, self.is_held)
 
-    def _take_back(self) -> None:
+    def _undo_unconfirmed(self) -> None:
         """End the lease if the store wrote it without confirming."""
         with suppress(Exception):  # the original error says more
             current = self._files.read(LOCK_PATH)

@@ -44,7 +44,7 @@ from pyhudi.model.instant import (
 from pyhudi.model.plans import CompactionPlan
 from pyhudi.storage.base import Storage
 from pyhudi.transaction.instants import drop, request_at, start
-from pyhudi.transaction.plans import take_back
+from pyhudi.transaction.plans import revert_to_plan
 from pyhudi.view.committed_logs import with_committed_bytes
 from pyhudi.view.pending_plans import operation_of, slices_of
 
@@ -253,7 +253,7 @@ def _merged(table: MetadataTable, file_slice: FileSlice) -> Iterator[pa.Table]:
 
 def _taken_back(table: MetadataTable, instant: Instant, plan: CompactionPlan) -> Instant:
     """Delete the files of a dead run and set the plan back to requested; return its instant."""
-    return take_back(instant, table.meta, _base_files_of(instant, plan, table.meta.storage))
+    return revert_to_plan(instant, table.meta, _base_files_of(instant, plan, table.meta.storage))
 
 
 def _base_files_of(instant: Instant, plan: CompactionPlan, storage: Storage) -> Iterator[str]:

@@ -269,7 +269,7 @@ def in_order(
 ) -> Iterator[pa.RecordBatch]:
     """The rows in ascending order of all columns of the schema; above `memory_bytes` they spill to temporary files."""
     ranges = SortedRanges(schema, schema.names, 0, memory_bytes, min(_RANGE_BYTES, memory_bytes))
-    table = ranges.take_in(batches)
+    table = ranges.load(batches)
     if table is None:
         yield from ranges.share(0, 1, _RECORDS)
         return

@@ -59,7 +59,7 @@ from pyhudi.storage.paths import inside
 from pyhudi.transaction.commit import commit_part
 from pyhudi.transaction.instants import drop, request_at, start
 from pyhudi.transaction.plans import start_again
-from pyhudi.transaction.undo import delete_files, take_off
+from pyhudi.transaction.undo import delete_files, remove_instant
 from pyhudi.view.file_system_view import FileSystemView
 from pyhudi.view.pending_plans import operation_of
 
@@ -210,7 +210,7 @@ def log_compact_if_due(table: MetadataTable, options: MetadataOptions) -> Metada
 def drop_pending_log_compactions(table: MetadataTable) -> MetadataTable:
     """Take pending plans off the timeline, with the files of a dead run; return the table as it is then."""
     for instant in table.meta.timeline.pending().of([ActionKind.LOGCOMPACTION]):
-        take_off(instant, table.meta, files_written_by(table, instant.requested_time))
+        remove_instant(instant, table.meta, files_written_by(table, instant.requested_time))
         table = table.reloaded()
     return table
 

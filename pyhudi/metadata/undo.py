@@ -15,7 +15,7 @@ from pyhudi.model.commit import OperationType
 from pyhudi.model.filenames import META_FOLDER, LogFileName, instant_of
 from pyhudi.model.instant import INSTANT_TIME_DIGITS, ActionKind, Instant
 from pyhudi.storage.base import FileInfo
-from pyhudi.transaction.undo import take_off
+from pyhudi.transaction.undo import remove_instant
 
 __all__ = ["files_written_by", "is_built_of", "is_compacted", "is_log_compaction", "roll_back"]
 
@@ -80,7 +80,7 @@ def roll_back(table: MetadataTable, instant_time: str) -> bool:
     if not instants:
         return False
     completed = next((i for i in instants if i.is_completed), instants[0])
-    take_off(completed, table.meta, files_written_by(table, instant_time))
+    remove_instant(completed, table.meta, files_written_by(table, instant_time))
     return True
 
 

@@ -63,7 +63,7 @@ class Participant(Protocol[AnyContext]):
     not complete, so it is written first.
     """
 
-    def take_part(
+    def write_changes(
         self, inflight: Instant, body: Body, change: TableChange, statuses: tuple[WriteStatus, ...], now: AnyContext
     ) -> str | None:
         """Write the instant's changes, under the lock; return the completion time, None if nothing was written.
@@ -185,7 +185,7 @@ def commit_locked(
     _check_still_held(inflight, now)
     metadata = body(now)
     change = change_of(metadata)
-    followed = participant.take_part(inflight, metadata, change, statuses, now)
+    followed = participant.write_changes(inflight, metadata, change, statuses, now)
     last(now)
     completion_time = draw_completion_time(inflight, now, after=followed)
     encoded = _encode(metadata, inflight, now.meta)

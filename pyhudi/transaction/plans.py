@@ -28,7 +28,7 @@ from pyhudi.transaction.context import ContextT, TableContext
 from pyhudi.transaction.instants import start, to_plan
 from pyhudi.transaction.undo import delete_files
 
-__all__ = ["Running", "WaitingPlan", "start_again", "take_back"]
+__all__ = ["Running", "WaitingPlan", "revert_to_plan", "start_again"]
 
 PlanT = TypeVar("PlanT")
 AnyContext = TypeVar("AnyContext", bound=TableContext, contravariant=True)
@@ -93,7 +93,7 @@ class Running(AbstractContextManager[tuple[Instant, PlanT]], Generic[ContextT, P
         instant, plan = self._kind.find(self._instant_time, now)
         if instant.state is State.INFLIGHT:
             self._kind.check_dead(instant, now)
-            _take_back(self._kind, instant, plan, now)
+            _revert_to_plan(self._kind, instant, plan, now)
         self._kind.check(instant, plan, now)
         with self._heartbeat.beating(self._beats):  # before others can see the run
             self._run = instant.at(State.INFLIGHT), plan
@@ -112,7 +112,7 @@ class Running(AbstractContextManager[tuple[Instant, PlanT]], Generic[ContextT, P
                             now = context.reloaded()
                             current = now.meta.timeline.find(inflight.requested_time, inflight.action)
                             if current is not None and current.state is State.INFLIGHT:
-                                _take_back(self._kind, current, plan, now)
+                                _revert_to_plan(self._kind, current, plan, now)
                 finally:
                     self._heartbeat.stop()  # not before: without it others would run the plan, too
             except Exception as second:
@@ -120,12 +120,12 @@ class Running(AbstractContextManager[tuple[Instant, PlanT]], Generic[ContextT, P
                 add_note(error, f"{time} could not be reverted yet ({second}); the next run of its plan will do it.")
 
 
-def _take_back(kind: WaitingPlan[ContextT, PlanT], inflight: Instant, plan: PlanT, now: ContextT) -> None:
+def _revert_to_plan(kind: WaitingPlan[ContextT, PlanT], inflight: Instant, plan: PlanT, now: ContextT) -> None:
     kind.delete_files(inflight, plan, now)
-    take_back(inflight, now.meta)
+    revert_to_plan(inflight, now.meta)
 
 
-def take_back(instant: Instant, meta: MetaClient, paths: Iterable[str] = ()) -> Instant:
+def revert_to_plan(instant: Instant, meta: MetaClient, paths: Iterable[str] = ()) -> Instant:
     """Turn a pending plan back to requested, and delete the files of its runs. Hold the lock."""
     delete_files(paths, meta.storage)
     delete_markers(meta.storage, instant.requested_time)

@@ -27,7 +27,15 @@ from pyhudi.storage.paths import parent
 from pyhudi.transaction.instants import drop, reopen
 from pyhudi.view.file_system_view import is_partition_metadata
 
-__all__ = ["check_plan", "delete_files", "has_logs_of", "requests_of", "requests_of_slices", "take_off", "undo_files"]
+__all__ = [
+    "check_plan",
+    "delete_files",
+    "has_logs_of",
+    "remove_instant",
+    "requests_of",
+    "requests_of_slices",
+    "undo_files",
+]
 
 _COMMAND_TOKEN = "1-0-1"  # Hudi's token of logs that no task writes
 
@@ -219,7 +227,7 @@ def delete_files(paths: Iterable[str], storage: Storage) -> None:
     storage.sync([path for path in paths if storage.delete(path)])
 
 
-def take_off(instant: Instant, meta: MetaClient, paths: Iterable[str]) -> None:
+def remove_instant(instant: Instant, meta: MetaClient, paths: Iterable[str]) -> None:
     """Remove an instant from the timeline, with the files that it wrote. Hold the lock.
 
     A completed instant is made invisible first. A crash in between leaves it inflight, and the next call repeats this.

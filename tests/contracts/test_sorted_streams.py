@@ -42,7 +42,7 @@ def test_ranges_hold_what_a_stable_sort_in_memory_gives(
     expected = table.sort_by([(name, "ascending") for name in [*keys, "came"]])
 
     ranges = SortedRanges(SCHEMA, keys, len(keys[:1]), 0, range_bytes)
-    taken = ranges.take_in(batches_of(table, batch_rows))
+    taken = ranges.load(batches_of(table, batch_rows))
 
     if not rows:
         assert taken == table
@@ -66,7 +66,7 @@ def test_ranges_of_a_stream_whose_sample_was_thinned_are_about_equally_large(mon
     table = pa.table({"n": numbers.astype(np.float64), "came": numbers})
     ranges = SortedRanges(table.schema, ["n"], 0, 0, table.nbytes // 10)
 
-    assert ranges.take_in(batches_of(table, 70)) is None
+    assert ranges.load(batches_of(table, 70)) is None
 
     assert pa.Table.from_batches(ranges.share(0, 1, 500))["came"].to_pylist() == list(range(10_000))
     assert len(ranges.ranges) == 10
@@ -127,7 +127,7 @@ def test_a_folder_without_room_is_named(monkeypatch: pytest.MonkeyPatch, tmp_pat
     ranges = SortedRanges(SCHEMA, ["p"], 1, 0, 10)
     monkeypatch.setattr(tempfile, "mkdtemp", lambda **_: str(tmp_path / "gone"))
     with pytest.raises(StorageError, match=r"gone.*TMPDIR"):
-        ranges.take_in(batches_of(numbered([("a", 1.0)] * 50), 5))
+        ranges.load(batches_of(numbered([("a", 1.0)] * 50), 5))
 
 
 @pytest.mark.thorough

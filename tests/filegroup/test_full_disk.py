@@ -100,7 +100,7 @@ def many_rows() -> pa.Table:
 
 def sort_in_ranges() -> None:
     rows = many_rows()
-    SortedRanges(rows.schema, ["a"], 0, 0, 10_000).take_in(rows.to_batches(1000))
+    SortedRanges(rows.schema, ["a"], 0, 0, 10_000).load(rows.to_batches(1000))
 
 
 def sort_rows() -> None:

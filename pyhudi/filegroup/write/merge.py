@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.arrow.rows import concat_rows, in_their_places
+from pyhudi.arrow.rows import concat_rows, replace_rows
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import ConfigError, CorruptFile
 from pyhudi.filegroup.write.base_file import NewBaseFile, stored_columns
@@ -223,7 +223,7 @@ class _Merge:
         if replaced is None or not len(replaced.rows):
             return None
         fresh = self._new_rows(file, replaced.fresh)
-        return in_their_places(stored, replaced.rows, fresh.select(stored.column_names)).drop_columns([RECORD_KEY])
+        return replace_rows(stored, replaced.rows, fresh.select(stored.column_names)).drop_columns([RECORD_KEY])
 
     def _write_inserts(self, file: NewBaseFile, new: _Positions) -> None:
         group_rows = self._spec.file.row_group_rows
