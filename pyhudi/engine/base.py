@@ -74,11 +74,11 @@ class EngineOf(Protocol[FrameT]):
         ...
 
     def schema(self, frame: FrameT) -> pa.Schema:
-        """Arrow schema of a frame, without running it. Timestamps with zone are `timestamp[us, UTC]`."""
+        """Return the Arrow schema of a frame, without running it. Timestamps with zone are `timestamp[us, UTC]`."""
         ...
 
     def select(self, frame: FrameT, columns: Sequence[str]) -> FrameT:
-        """Only these columns, in this order."""
+        """Return only these columns, in this order."""
         ...
 
     def extend(self, frame: FrameT, columns: Sequence[str], work: ColumnWork, schema: pa.Schema) -> FrameT:
@@ -141,11 +141,11 @@ class EngineOf(Protocol[FrameT]):
         ...
 
     def union(self, frames: Sequence[FrameT]) -> FrameT:
-        """All rows of frames with the same columns, matched by name."""
+        """Return all rows of frames with the same columns, matched by name."""
         ...
 
     def from_arrow(self, table: pa.Table) -> FrameT:
-        """A small table as a frame."""
+        """Return a small table as a frame."""
         ...
 
     def cache(self, frame: FrameT) -> FrameT:

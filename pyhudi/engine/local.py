@@ -79,15 +79,15 @@ class LocalEngine:
         return self._threads
 
     def schema(self, frame: LocalRows) -> pa.Schema:
-        """Arrow schema of a frame."""
+        """Return the Arrow schema of a frame."""
         return frame.schema if isinstance(frame, pa.Table) else self._frame(frame).schema
 
     def from_arrow(self, table: LocalRows) -> LocalFrame:
-        """Arrow data (table, batch, reader, stream exporter) as a frame."""
+        """Return Arrow data (table, batch, reader, stream exporter) as a frame."""
         return self._frame(table)
 
     def select(self, frame: LocalRows, columns: Sequence[str]) -> LocalFrame:
-        """Only these columns, in this order."""
+        """Return only these columns, in this order."""
         frame, names = self._frame(frame), list(columns)
         schema = pa.schema([frame.schema.field(name) for name in names])
         return _per_part(frame, schema, lambda _, batches: (batch.select(names) for batch in batches))
@@ -147,7 +147,7 @@ class LocalEngine:
         )
 
     def fan_out(self, tasks: Sequence[TaskT], work: FanOutWork[TaskT], schema: pa.Schema) -> LocalFrame:
-        """One part per task."""
+        """Return one part per task."""
         stage = next(self._stages)
 
         def part(index: int, task: TaskT) -> Part:
@@ -230,13 +230,13 @@ class LocalEngine:
         return LocalFrame(schema, (run,))
 
     def union(self, frames: Sequence[LocalRows]) -> LocalFrame:
-        """All rows, columns matched by name."""
+        """Return all rows, columns matched by name."""
         first, *others = [self._frame(frame) for frame in frames]
         aligned = [first, *(self.select(other, first.schema.names) for other in others)]
         return LocalFrame(first.schema, tuple(part for frame in aligned for part in frame.parts))
 
     def cache(self, frame: LocalRows) -> LocalFrame:
-        """The frame's rows in memory."""
+        """Return the frame's rows in memory."""
         return LocalFrame.of_table(self.collect(frame), self._threads)
 
     def release(self, frame: LocalRows) -> None:

@@ -63,7 +63,7 @@ class LocalFrame:
 
     @classmethod
     def of_table(cls, table: pa.Table, tasks_max: int = 1) -> LocalFrame:
-        """A table in memory, cut into at most `tasks_max` parts when it is large."""
+        """Return a table in memory, cut into at most `tasks_max` parts when it is large."""
         parts = max(1, min(tasks_max, table.nbytes // PART_BYTES))
         rows = -(-table.num_rows // parts)
         slices = [table.slice(index * rows, rows) for index in range(parts)]
@@ -71,7 +71,7 @@ class LocalFrame:
 
     @classmethod
     def of(cls, data: LocalRows, tasks_max: int = 1, *, kept_bytes: int = 0) -> LocalFrame:
-        """A frame from a frame, a table, a batch, a reader, or anything with `__arrow_c_stream__`.
+        """Return a frame from a frame, a table, a batch, a reader, or anything with `__arrow_c_stream__`.
 
         Args:    kept_bytes: a reader's rows up to this size can be read a second time.
         """

@@ -26,7 +26,7 @@ def matching(batches: Iterable[pa.RecordBatch], key_values: Mapping[str, pa.Arra
 
 
 def _chunks_of(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
-    """Batches combined into tables of at least `rows` rows: `is_in` builds its hash set once per call."""
+    """Yield batches combined into tables of at least `rows` rows: `is_in` builds its hash set once per call."""
     pending: list[pa.RecordBatch] = []
     count = 0
     for batch in batches:
@@ -40,7 +40,7 @@ def _chunks_of(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Tabl
 
 
 def row_pairs(left: pa.Table, right: pa.Table, keys: list[str], how: Literal["inner", "left"]) -> pa.Table:
-    """Matching row numbers, in the order of the left rows; `right` is null without a match.
+    """Return matching row numbers, in the order of the left rows; `right` is null without a match.
 
     Only keys and row numbers go through Arrow's join, which can't handle nested columns.
     """

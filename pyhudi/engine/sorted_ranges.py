@@ -26,7 +26,7 @@ from pyhudi.storage.base import as_temporary_error
 
 __all__ = ["SortedRanges"]
 
-_SAMPLE_STEP = 256  # one of this many rows is sampled; the longer the stream, the step doubles
+_SAMPLE_STEP = 256  # one of this many rows is sampled; the step doubles as the stream grows
 _SAMPLED_ROWS = 1 << 16
 _RANGES_MAX = 256  # each is an open file while rows are distributed
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
@@ -51,7 +51,7 @@ class SortedRanges:
         self._memory_bytes, self._range_bytes = memory_bytes, range_bytes
 
     def load(self, batches: Iterable[pa.RecordBatch]) -> pa.Table | None:
-        """Return all rows, unsorted, as one table if they fit in memory; else None, and `ranges` has them."""
+        """Load all rows, unsorted, as one table if they fit in memory; else None, and `ranges` has them."""
         pending: list[pa.RecordBatch] = []
         pending_bytes, stream = 0, iter(batches)
         for batch in stream:
@@ -128,7 +128,7 @@ class _Range:
             self._writer = None
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows in their original order."""
+        """Yield the rows in their original order."""
         if self.path.exists():  # a range without rows has no file
             with (
                 as_temporary_error(str(self.path)),
@@ -138,7 +138,7 @@ class _Range:
                 yield from reader
 
     def in_order(self, batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """The rows in the order of the keys."""
+        """Yield the rows in the order of the keys."""
         if not self.has_several:
             yield from self.batches()
             return
@@ -164,7 +164,7 @@ def _sample(into: _Range, keys: list[str], batches: Iterable[pa.RecordBatch]) ->
 
 
 def _each(step: int, rows: pa.RecordBatch | pa.Table) -> pa.Array:
-    """Positions of every `step`-th row."""
+    """Return positions of every `step`-th row."""
     return pa.array(np.arange(0, len(rows), step))
 
 
@@ -175,7 +175,7 @@ def _drain(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _order(keys: pa.Table) -> pa.Array:
-    """Row numbers in sorted order; equal rows keep their order."""
+    """Return row numbers in sorted order; equal rows keep their order."""
     return pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in keys.column_names])
 
 

@@ -81,7 +81,7 @@ class BloomFilter:
 
     @classmethod
     def build(cls, keys: pa.Array, num_entries: int, fpp: float, kind: str, max_entries: int) -> BloomFilter:
-        """A filter of `keys` (string array, no nulls), added in this order."""
+        """Return a filter of `keys` (string array, no nulls), added in this order."""
         bloom = cls(num_entries, fpp, kind, max_entries)
         bloom.add(keys)
         return bloom
@@ -176,7 +176,7 @@ class BloomFilter:
         return answer
 
     def to_base64(self) -> str:
-        """The text for the footer."""
+        """Return the text for the footer."""
         out = bytearray()
         if self.kind == DYNAMIC_V0:
             out += _DYNAMIC_HEADER.pack(
@@ -231,7 +231,7 @@ class BloomFilter:
 
 
 def _rows_of_bits(data: bytes, at: int, rows: int, hashes: int, bits: int) -> list[Bits]:
-    """The bits of each row; rows follow each other from byte `at` to the end, each after a header."""
+    """Return the bits of each row; rows follow each other from byte `at` to the end, each after a header."""
     size = (bits + 7) // 8
     expected = at + rows * (_ROW_HEADER.size + size)
     if len(data) != expected:
@@ -272,7 +272,7 @@ class _Block:
 
 
 def _blocks_by_length(keys: pa.Array) -> Iterator[tuple[npt.NDArray[np.intp], _Block]]:
-    """Blocks of at most `_BLOCK_KEYS` keys of one byte length, each with the positions of its keys in `keys`."""
+    """Yield blocks of at most `_BLOCK_KEYS` keys of one byte length, each with the positions of its keys in `keys`."""
     data, starts, lengths = _utf8(keys)
     if len(starts) == 0:
         return
@@ -289,7 +289,7 @@ def _blocks_by_length(keys: pa.Array) -> Iterator[tuple[npt.NDArray[np.intp], _B
 
 
 def _utf8(keys: pa.Array) -> tuple[Bits, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """UTF-8 bytes of all keys, and the start and length of each key."""
+    """Return UTF-8 bytes of all keys, and the start and length of each key."""
     if keys.null_count:
         raise ConfigError(f"Record keys must not be null, found {keys.null_count} nulls.")
     if not pa.types.is_string(keys.type):
@@ -302,7 +302,7 @@ def _utf8(keys: pa.Array) -> tuple[Bits, npt.NDArray[np.int64], npt.NDArray[np.i
 
 
 def _mix(data: Bits, starts: npt.NDArray[np.int64], length: int) -> _Block:
-    """The part of Murmur without the seed: words multiplied and shifted, tail bytes mixed in with their sign."""
+    """Return the part of Murmur without the seed: words multiplied and shifted, tail bytes mixed in with their sign."""
     count, tail_bytes = length // 4, length % 4
     if length == 0:
         return _Block(0, np.zeros((0, len(starts)), np.uint32), None)
@@ -324,7 +324,7 @@ def _mix(data: Bits, starts: npt.NDArray[np.int64], length: int) -> _Block:
 
 
 def _positions(block: _Block, num_bits: int, num_hashes: int) -> Iterator[npt.NDArray[np.uint32]]:
-    """Bit positions of each key of the block, one array per hash."""
+    """Yield bit positions of each key of the block, one array per hash."""
     keys = block.words.shape[1]
     hashes = np.zeros(keys, np.uint32)
     scratch = np.empty(keys, np.uint32)
@@ -358,7 +358,7 @@ def _bit_of(hashes: Words, num_bits: int) -> npt.NDArray[np.uint32]:
 
 
 def _probe(block: _Block, flags: npt.NDArray[np.bool_], num_bits: int, num_hashes: int) -> npt.NDArray[np.intp]:
-    """Positions in the block of the keys whose bits are all set; keys that fail early are dropped on the way."""
+    """Return positions in the block of the keys whose bits are all set; keys that fail early are dropped on the way."""
     alive = np.arange(block.words.shape[1])
     hashes = np.zeros(len(alive), np.uint32)
     passed = np.ones(len(alive), np.bool_)

@@ -81,7 +81,7 @@ def source_of(storage: Storage, path: str) -> SourceFile:
 
 
 def _entry(storage: Storage, path: str) -> bytes | None:
-    """The index's value for the base file at `path`. Raises CorruptFile for a table without index."""
+    """Return the index's value for the base file at `path`. Raises CorruptFile for a table without index."""
     partition_path, _, name = path.rpartition("/")
     key = f"part={partition_path};fileid={name.partition('_')[0]}".encode()
     where = storage.full_path(FILE_INDEX_PATH)
@@ -114,7 +114,7 @@ def read_index(storage: Storage) -> Iterator[SourceFile]:
 
 
 def source_folder(storage: Storage) -> str:
-    """The folder of the source files, from `hoodie.properties`. Raises UnsupportedTable."""
+    """Return the folder of the source files, from `hoodie.properties`. Raises UnsupportedTable."""
     properties = get_or_load(
         storage,
         PROPERTIES_PATH,
@@ -137,12 +137,12 @@ def source_folder(storage: Storage) -> str:
 
 
 def open_source(storage: Storage, source: SourceFile) -> tuple[Storage, str]:
-    """The storage of the source folder, with the table's options of the store, and the path in it."""
+    """Open the storage of the source folder, with the table's options of the store, and the path in it."""
     return open_storage(source_folder(storage), dict(getattr(storage, "_options", ()))), source.path
 
 
 def source_uri(storage: Storage, partition_path: str, name: str | None) -> str | None:
-    """The URI of a skeleton's source file, as plans of table services name it; None for other base files."""
+    """Return the URI of a skeleton's source file, as plans of table services name it; None for other base files."""
     if name is None or not may_be_skeleton(name):
         return None
     base_file = data_path(partition_path, name)
@@ -272,7 +272,7 @@ def _optional(kind: _Kind) -> list[object]:
 
 
 def _record(name: str, **fields: _Kind) -> dict[str, object]:
-    """A record with a version, and fields that may be null."""
+    """Return a record with a version, and fields that may be null."""
     version: dict[str, object] = {"name": "version", "type": ["int", "null"], "default": 1}
     others = [{"name": field, "type": _optional(kind), "default": None} for field, kind in fields.items()]
     return {"type": "record", "name": name, "namespace": _NAMESPACE, "fields": [version, *others]}

@@ -115,7 +115,7 @@ def has_order(data_type: pa.DataType) -> bool:
 
 
 def column_type(schema: pa.Schema, name: str) -> pa.DataType | None:
-    """Type of a top-level column, or of the struct field with a dotted name; None when it is missing."""
+    """Return the type of a top-level column, or of the struct field with a dotted name; None when it is missing."""
     at = schema.get_field_index(name)
     first, *rest = (name,) if at >= 0 else name.split(".")
     at = schema.get_field_index(first)
@@ -128,7 +128,7 @@ def column_type(schema: pa.Schema, name: str) -> pa.DataType | None:
 
 
 def values_of(rows: pa.Table, name: str) -> pa.ChunkedArray:
-    """The values of a column, or of the field with a dotted name: null where an enclosing struct is null."""
+    """Return the values of a column, or of the field with a dotted name: null where an enclosing struct is null."""
     if rows.schema.get_field_index(name) >= 0:
         return rows.column(name)
     first, *rest = name.split(".")
@@ -224,5 +224,5 @@ class RangesOfRows:
                 )
 
     def ranges(self) -> tuple[ColumnRange, ...]:
-        """The ranges of the columns that rows had, in the order of the names."""
+        """Return the ranges of the columns that rows had, in the order of the names."""
         return tuple(self._by_name[name] for name in self._names if name in self._by_name)

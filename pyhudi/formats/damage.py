@@ -155,7 +155,7 @@ def _holds_text(kind: pa.DataType) -> bool:
 
 
 def _texts(array: pa.Array, path: str) -> Iterator[tuple[str, pa.Array]]:
-    """The arrays of text in a column, with their paths, without values hidden by a slice or a null."""
+    """Yield the arrays of text in a column, with their paths, without values hidden by a slice or a null."""
     kind = array.type
     if not _holds_text(kind):
         return

@@ -72,7 +72,7 @@ class HashRing:
     nodes: tuple[HashNode, ...]
 
     def node_of(self, file_id: str) -> HashNode | None:
-        """The node of this file group."""
+        """Return the node of this file group."""
         return next((node for node in self.nodes if node.file_id == file_id), None)
 
     def before(self, value: int) -> HashNode:
@@ -114,7 +114,7 @@ def initial_ring(partition_path: str, bucket_num: int) -> HashRing:
 
 
 def _named_uuid(name: bytes) -> str:
-    """Java's `UUID.nameUUIDFromBytes`."""
+    """Return Java's `UUID.nameUUIDFromBytes`."""
     return str(UUID(bytes=hashlib.md5(name, usedforsecurity=False).digest(), version=3))
 
 
@@ -122,7 +122,7 @@ def _named_uuid(name: bytes) -> str:
 
 
 def encode_ring(ring: HashRing) -> bytes:
-    """Content of a `.hashing_meta` file."""
+    """Encode the content of a `.hashing_meta` file."""
     body = {
         "version": 0,
         "partitionPath": ring.partition_path,
@@ -135,12 +135,12 @@ def encode_ring(ring: HashRing) -> bytes:
 
 
 def encode_nodes(nodes: Sequence[HashNode]) -> str:
-    """Nodes as a plan holds them."""
+    """Encode nodes as a plan holds them."""
     return pretty_json([_node_dict(node) for node in nodes])
 
 
 def decode_ring(data: bytes, where: str) -> HashRing:
-    """The ring in a `.hashing_meta` file. Raises CorruptFile."""
+    """Decode the ring in a `.hashing_meta` file. Raises CorruptFile."""
     body = _json(data, where)
     if not isinstance(body, Mapping):
         raise CorruptFile(f"{where}: expected a JSON object of hashing metadata, found {type(body).__name__}.")
@@ -159,7 +159,7 @@ def decode_ring(data: bytes, where: str) -> HashRing:
 
 
 def decode_nodes(text: str, where: str) -> tuple[HashNode, ...]:
-    """Nodes of a plan. Raises CorruptFile."""
+    """Decode nodes of a plan. Raises CorruptFile."""
     return tuple(_nodes(_json(text.encode(errors="surrogatepass"), where), where))
 
 

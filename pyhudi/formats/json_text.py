@@ -68,7 +68,7 @@ def _print(value: object, line: str, parts: list[str]) -> None:
 
 
 def parse_json(data: bytes, where: str, expected: str) -> object:
-    """The content of a JSON file: the only entry for JSON in a table.
+    """Return the content of a JSON file: the only entry for JSON in a table.
 
     Args:    where: the file, for messages; expected: what should be in it ("the JSON of a ring").
     Raises:  CorruptFile for invalid JSON, nesting too deep for Python, a number of thousands of digits or NaN; and for

@@ -43,7 +43,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 
 def parse_properties(data: bytes, source: str) -> dict[str, str]:
-    """The properties in `data`; a later line overrides an earlier one with the same key.
+    """Return the properties in `data`; a later line overrides an earlier one with the same key.
 
     Args: `source`: the file's name, for messages. Raises CorruptFile for a broken `\\u` escape, a NUL byte (a block
     that a crashed disk never wrote), or more bytes than PROPERTIES_BYTES_MAX.
@@ -62,7 +62,7 @@ def parse_properties(data: bytes, source: str) -> dict[str, str]:
 
 
 def readable_properties(data: bytes, source: str) -> dict[str, str]:
-    """The properties in the lines of damaged `data` that can be read.
+    """Return the properties in the lines of damaged `data` that can be read.
 
     A last line without its end is damage, too: its value may be a part of the one that was written.
     """
@@ -81,7 +81,7 @@ def ends_with_line(data: bytes) -> bool:
 
 
 def print_properties(properties: Mapping[str, str], comments: Iterable[str] = ()) -> bytes:
-    """The bytes of a properties file: comments, then keys in order, the checksum last.
+    """Return the bytes of a properties file: comments, then keys in order, the checksum last.
 
     The checksum comes last so that a file cut off anywhere lacks it.
     """
@@ -92,14 +92,14 @@ def print_properties(properties: Mapping[str, str], comments: Iterable[str] = ()
 
 
 def date_comment(moment_ms: int) -> str:
-    """A moment as `java.util.Date.toString()` prints it in UTC: `Sun Jul 13 01:05:36 UTC 2025`."""
+    """Return a moment as `java.util.Date.toString()` prints it in UTC: `Sun Jul 13 01:05:36 UTC 2025`."""
     moment = datetime.fromtimestamp(moment_ms // 1000, timezone.utc)
     day, month = _DAYS[moment.weekday()], _MONTHS[moment.month - 1]  # not strftime, which depends on the locale
     return f"{day} {month} {moment:%d %H:%M:%S} UTC {moment.year}"
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    """Lines without comments and blanks, continuations joined."""
+    """Yield lines without comments and blanks, continuations joined."""
     parts: list[str] = []  # of a continued line; each ends in an even number of backslashes
     continues = False
     for natural in _LINE_ENDS.split(text):
@@ -130,7 +130,7 @@ def _end_of_whole_lines(data: bytes) -> int:
 
 
 def _property(line: str, source: str) -> tuple[str, str]:
-    """Key and value of a logical line."""
+    """Return the key and value of a logical line."""
     end = _key_end(line)
     value_start = end
     while value_start < len(line) and line[value_start] in _WHITE:

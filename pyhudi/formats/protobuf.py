@@ -17,7 +17,7 @@ _MAX_VARINT_BYTES = 10
 
 
 def varint(value: int) -> bytes:
-    """A number, not negative: seven bits a byte, lowest first, the high bit says that more follow."""
+    """Return a number, not negative: seven bits a byte, lowest first, the high bit says that more follow."""
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -27,7 +27,7 @@ def varint(value: int) -> bytes:
 
 
 def read_varint(data: bytes, position: int, where: str) -> tuple[int, int]:
-    """A number and where the next byte starts. Raises CorruptFile."""
+    """Read a number and where the next byte starts. Raises CorruptFile."""
     value = 0
     for shift in range(_MAX_VARINT_BYTES):
         if position >= len(data):
@@ -41,17 +41,17 @@ def read_varint(data: bytes, position: int, where: str) -> tuple[int, int]:
 
 
 def number_field(number: int, value: int) -> bytes:
-    """A field of a message with a number in it."""
+    """Return a field of a message with a number in it."""
     return varint(number << 3 | _VARINT) + varint(value)
 
 
 def bytes_field(number: int, value: bytes) -> bytes:
-    """A field of a message with bytes in it."""
+    """Return a field of a message with bytes in it."""
     return varint(number << 3 | _BYTES) + varint(len(value)) + value
 
 
 def message_fields(data: bytes, where: str) -> Iterator[tuple[int, int | bytes]]:
-    """(number, value) of the fields of a message, in their order. Raises CorruptFile."""
+    """Yield (number, value) of the fields of a message, in their order. Raises CorruptFile."""
     position = 0
     while position < len(data):
         tag, position = read_varint(data, position, where)

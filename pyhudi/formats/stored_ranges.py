@@ -76,17 +76,17 @@ class StoredRange(NamedTuple):
 
 
 def ranges_to_bytes(ranges: Sequence[StoredRange]) -> bytes:
-    """The ranges as bytes."""
+    """Return the ranges as bytes."""
     return msgspec.msgpack.encode(ranges)
 
 
 def ranges_from_bytes(content: bytes) -> tuple[StoredRange, ...]:
-    """The ranges in the bytes of `ranges_to_bytes`."""
+    """Return the ranges in the bytes of `ranges_to_bytes`."""
     return tuple(StoredRange(*one) for one in msgspec.msgpack.decode(content))
 
 
 def stored_ranges(table_version: int, ranges: Iterable[ColumnRange]) -> tuple[StoredRange, ...]:
-    """The ranges in the form of a table version."""
+    """Return the ranges in the form of a table version."""
     converted = []
     for one in ranges:
         member, (ordinal, info) = _form(one.data_type, table_version)
@@ -151,14 +151,14 @@ def _to_unscaled(bound: Plain) -> int:
 
 
 def stats_rows(table_version: int, file_name: str, ranges: Iterable[ColumnRange]) -> pa.Table:
-    """A row for each range of one file. `file_name`: without folders."""
+    """Return a row for each range of one file. `file_name`: without folders."""
     return rows_of_files(table_version, [(file_name, stored_ranges(table_version, ranges))])
 
 
 def rows_of_files(
     table_version: int, files: Iterable[tuple[str, Sequence[StoredRange]]], *, tight: bool = False
 ) -> pa.Table:
-    """A row for each range of each file, in the columns of `stats_schema`.
+    """Return a row for each range of each file, in the columns of `stats_schema`.
 
     Args: files: their names without folders, and their ranges; tight: `isTightBound` of the rows.
     """
@@ -191,7 +191,7 @@ def rows_of_files(
 
 
 def ranges_of_rows(rows: pa.Table) -> Iterator[tuple[str, StoredRange]]:
-    """Name of the file, and range, of each row, in the columns of `stats_schema` from table version 9 on."""
+    """Yield the name of the file, and range, of each row, in the columns of `stats_schema` from table version 9 on."""
     names = ("fileName", "columnName", "valueCount", "nullCount", "totalSize", "totalUncompressedSize")
     files, columns, *counts = (rows.column(name).to_pylist() for name in names)
     kinds = rows.column("valueType").combine_chunks()
@@ -213,7 +213,7 @@ def ranges_of_rows(rows: pa.Table) -> Iterator[tuple[str, StoredRange]]:
 
 
 def _in_union(union: pa.DataType, numbers: Sequence[int | None], values: Sequence[object]) -> pa.Array:
-    """Bounds in the members with these numbers; null without a number."""
+    """Return bounds in the members with these numbers; null without a number."""
     members: list[pa.Array] = []
     used = set(numbers)
     for number in range(union.num_fields):
@@ -232,7 +232,7 @@ def _in_union(union: pa.DataType, numbers: Sequence[int | None], values: Sequenc
 
 @cache
 def stats_schema(table_version: int) -> pa.Schema:
-    """The columns of these rows: the fields of `ColumnStatsMetadata` in the metadata table's schema."""
+    """Return the columns of these rows: the fields of `ColumnStatsMetadata` in the metadata table's schema."""
     table_format = TableFormat(table_version)
     wrapped: list[pa.DataType] = [
         pa.bool_(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.binary(), pa.string(), pa.int32(),
@@ -264,7 +264,7 @@ def stats_schema(table_version: int) -> pa.Schema:
 
 
 def unscaled_bytes(number: int) -> bytes:
-    """A decimal's unscaled number in two's complement, in as few bytes as possible."""
+    """Return a decimal's unscaled number in two's complement, in as few bytes as possible."""
     bits = (number if number >= 0 else ~number).bit_length()
     return number.to_bytes(bits // 8 + 1, "big", signed=True)
 
@@ -282,7 +282,7 @@ def _decimal(bound: Plain, scale: int, member: int) -> Plain | None:
 
 @lru_cache(maxsize=_SCHEMAS)
 def _form(kind: pa.DataType, table_version: int) -> tuple[int | None, _Type]:
-    """The member of the union for bounds of this type, None for unsupported types; and the value type.
+    """Return the member of the union for bounds of this type, None for unsupported types; and the value type.
 
     From version 9 on there are the physical values, decimals as unscaled numbers in as few bytes as possible. Below it,
     dates and decimals have separate members.

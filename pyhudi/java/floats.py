@@ -32,12 +32,12 @@ _LOW_PLAIN, _HIGH_PLAIN = -3, 8  # decimal exponents between which Java needs no
 
 
 def double_texts(bits: Iterable[int]) -> list[str]:
-    """Texts of doubles given by their bits as signed 64-bit integers."""
+    """Return texts of doubles given by their bits as signed 64-bit integers."""
     return [_double_text(value) for value in bits]
 
 
 def float_texts(bits: Iterable[int]) -> list[str]:
-    """Texts of floats given by their bits as signed 32-bit integers."""
+    """Return texts of floats given by their bits as signed 32-bit integers."""
     return [_float_text(value) for value in bits]
 
 
@@ -66,7 +66,7 @@ def _not_finite(negative: bool, fraction: int) -> str:
 
 
 def _text(negative: bool, mantissa: int, exponent: int, significant_bits: int) -> str:
-    """Text of mantissa * 2 ** exponent, of which the top `significant_bits` bits are known."""
+    """Return the text of mantissa * 2 ** exponent, of which the top `significant_bits` bits are known."""
     sign = "-" if negative else ""
     if mantissa == 0:
         return sign + "0.0"
@@ -82,7 +82,7 @@ def _text(negative: bool, mantissa: int, exponent: int, significant_bits: int) -
 
 
 def _whole_number_digits(value: int, unknown_bits: int) -> tuple[str, int]:
-    """Digits (without trailing zeros) and decimal exponent of a whole number below 2 ** 63."""
+    """Return the digits (without trailing zeros) and decimal exponent of a whole number below 2 ** 63."""
     dropped = len(str(1 << unknown_bits)) - 1 if unknown_bits > 1 else 0
     if dropped:
         value, rest = divmod(value, 10**dropped)
@@ -98,7 +98,7 @@ def _estimate_exponent(mantissa: int, top_bit: int) -> int:
 
 
 def _digits(mantissa: int, exponent: int, top_bit: int, significant_bits: int) -> tuple[str, int]:
-    """Digits and decimal exponent of mantissa * 2 ** exponent; the mantissa is odd."""
+    """Return the digits and decimal exponent of mantissa * 2 ** exponent; the mantissa is odd."""
     estimate = _estimate_exponent(mantissa, top_bit)
     b, s, m, width = _scale(mantissa, exponent, top_bit - significant_bits, estimate)
     ten_s = 10 * s
@@ -179,7 +179,7 @@ def _round_up(digits: list[int]) -> int:
 
 
 def _layout(digits: str, point: int) -> str:
-    """Digits with the decimal point after `point` of them, in Java's plain or E form."""
+    """Return digits with the decimal point after `point` of them, in Java's plain or E form."""
     if 0 < point < 8:
         if point >= len(digits):
             return digits + "0" * (point - len(digits)) + ".0"
@@ -193,7 +193,7 @@ _LOW, _HIGH = 1e-3, 1e7
 
 
 def float_text(numbers: pa.Array) -> pa.Array:
-    """Java's text of each number.
+    """Return Java's text of each number.
 
     Args:    numbers: float16, float32 or float64 array; nulls stay null.
     Returns: string array of the same length.

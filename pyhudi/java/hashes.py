@@ -59,7 +59,7 @@ def java_string_hash(strings: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int3
 def _utf16(
     data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.int64]]:
-    """UTF-16 units of UTF-8 bytes, with the offsets counted in units."""
+    """Return UTF-16 units of UTF-8 bytes, with the offsets counted in units."""
     # A continuation byte adds no unit, the first byte of four adds a surrogate pair, every other byte one unit.
     steps = ((data & 0xC0) != 0x80).astype(np.int64) + (data >= 0xF0)
     at = np.concatenate([np.zeros(1, np.int64), np.cumsum(steps)])
@@ -96,7 +96,7 @@ def _hash_block(
 
 
 def bucket_ids(record_keys: pa.Array, hash_fields: Sequence[str], num_buckets: int) -> npt.NDArray[np.int32]:
-    """The bucket of each record key (strings, no nulls) among `num_buckets`.
+    """Return the bucket of each record key (strings, no nulls) among `num_buckets`.
 
     A key that holds both "," and ":" is taken as `field:value,...`: the values of the fields in `hash_fields` count,
     in the order of the key. Any other key counts as a whole. This is what Hudi 1.2 does; 0.15 differs on keys with one
@@ -119,7 +119,7 @@ def bucket_hashes(record_keys: pa.Array, hash_fields: Sequence[str]) -> npt.NDAr
 
 
 def bucket_text(record_keys: pa.Array | pa.ChunkedArray, hash_fields: Sequence[str]) -> pa.Array:
-    """The text of each record key that consistent hashing hashes: the values that `bucket_ids` counts, joined.
+    """Return the text of each record key that consistent hashing hashes: the values that `bucket_ids` counts, joined.
 
     A null value is the word "null", as Java joins it.
     """
@@ -147,7 +147,7 @@ def _composite(record_keys: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def _list_hash(value_hashes: npt.NDArray[np.int32]) -> npt.NDArray[np.uint32]:
-    """Java's list hash over rows of value hashes (values × keys)."""
+    """Return Java's list hash over rows of value hashes (values × keys)."""
     hashes = np.ones(value_hashes.shape[1], np.uint32)
     for values in value_hashes:
         hashes *= _31
@@ -203,12 +203,12 @@ _STRINGS_AT_ONCE = 1 << 16  # strings that are Python objects together
 
 
 def hash_id_64(text: str) -> str:
-    """The 64-bit id that Hudi gives a text."""
+    """Return the 64-bit id that Hudi gives a text."""
     return f"{xxh64_intdigest(text.encode('utf-8'), _HUDI_SEED):016X}"
 
 
 def xx_hash32(strings: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.uint32]:
-    """The hash of the UTF-8 bytes of each string; a null counts as an empty one."""
+    """Return the hash of the UTF-8 bytes of each string; a null counts as an empty one."""
     column = pc.fill_null(strings, "").cast(pa.large_binary())
     hashes = np.empty(len(column), np.uint32)
     for first in range(0, len(column), _STRINGS_AT_ONCE):

@@ -58,7 +58,7 @@ class PatternToken:
 
 @lru_cache(maxsize=256)
 def tokenize(pattern: str) -> tuple[PatternToken, ...]:
-    """Tokens of a pattern. Raises ConfigError for an empty pattern and unknown letters."""
+    """Return tokens of a pattern. Raises ConfigError for an empty pattern and unknown letters."""
     if not pattern:
         raise ConfigError("A date format is empty; write a pattern such as yyyy-MM-dd.")
     tokens = []
@@ -90,7 +90,7 @@ def shows_zone(pattern: str) -> bool:
 
 
 def finest_ms(pattern: str) -> int:
-    """Milliseconds in the smallest field that the pattern shows: local times cut to it print the same."""
+    """Return milliseconds in the smallest field that the pattern shows: local times cut to it print the same."""
     letters = {token.letter for token in tokenize(pattern)}
     if "S" in letters:
         return 1
@@ -102,7 +102,7 @@ def finest_ms(pattern: str) -> int:
 
 
 def format_instant(pattern: str, utc_ms: int, zone: Zone) -> str:
-    """Text of an instant in a zone. Raises FarYearError for local times outside the years 1 to 9999."""
+    """Return the text of an instant in a zone. Raises FarYearError for local times outside the years 1 to 9999."""
     try:
         local = _Local(EPOCH + timedelta(milliseconds=utc_ms + zone.offset_at(utc_ms)), utc_ms, zone)
     except OverflowError as error:

@@ -33,7 +33,7 @@ _OFFSET = "(?P<Z>Z|[-+](?:[01][0-9]|2[0-3]):?[0-5][0-9])"
 def read_local_times(
     texts: pa.Array, pattern: str, input_zone: Zone | None, output_zone: Zone | None
 ) -> tuple[Longs, Mask]:
-    """Local milliseconds of texts, as the output zone shows them, and which texts were read.
+    """Return the local milliseconds of texts, as the output zone shows them, and which texts were read.
 
     Args:    texts: string array without nulls; output_zone: None: the input zone, else the text's own offset.
     Returns: two arrays as long as `texts`; where the second is false, the first has no meaning.
@@ -81,7 +81,7 @@ def offsets_at(utc_ms: Longs, zone: Zone) -> Longs:
 
 @lru_cache(maxsize=256)
 def _shape(pattern: str) -> str | None:
-    """Regular expression of texts that have exactly the pattern's digits; None for other patterns."""
+    """Return the regular expression of texts that have exactly the pattern's digits; None for other patterns."""
     pieces, letters = [], set()
     for token in tokenize(pattern):
         if not token.letter:
@@ -105,7 +105,7 @@ def _shape(pattern: str) -> str | None:
 
 
 def _local_millis(texts: dict[str, pa.Array], rows: int) -> tuple[Longs, Mask]:
-    """Local milliseconds from the digits of the fields, and which dates and times there are."""
+    """Return local milliseconds from the digits of the fields, and which dates and times there are."""
     if "S" in texts:
         texts["S"] = pc.utf8_slice_codeunits(pc.utf8_rpad(texts["S"], 3, "0"), 0, 3)
     # 1 where the text did not fit.
@@ -125,13 +125,13 @@ def _local_millis(texts: dict[str, pa.Array], rows: int) -> tuple[Longs, Mask]:
 
 
 def _first_days(months: Longs) -> Longs:
-    """Days since 1970-01-01 on which months begin, counted from January 1970."""
+    """Return days since 1970-01-01 on which months begin, counted from January 1970."""
     days: Longs = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
     return days
 
 
 def _own_offsets(column: pa.Array) -> Longs:
-    """Milliseconds of `Z`, `+hhmm` and `+hh:mm`."""
+    """Return milliseconds of `Z`, `+hhmm` and `+hh:mm`."""
     encoded = column.fill_null("Z").dictionary_encode()
     values = []
     for text in cast("list[str]", encoded.dictionary.to_pylist()):

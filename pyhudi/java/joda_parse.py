@@ -47,7 +47,7 @@ Reader = Callable[[str, int, _Fields], "int | None"]  # the position after the p
 
 
 def parse_text(text: str, patterns: Sequence[str], zone: Zone | None, current_year: int) -> tuple[int, Zone]:
-    """Instant (epoch milliseconds) and zone of a text.
+    """Return the instant (epoch milliseconds) and zone of a text.
 
     Args:    zone: of texts without offset; also the zone of the answer. None: the text's own offset, else UTC.
     Raises:  ParseError when no pattern fits or a value is out of range; SkippedTimeError for skipped local times.
@@ -208,7 +208,7 @@ _ZONE_ID = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z0-9_+-]+)*")
 
 
 def _zone_id(text: str, position: int, fields: _Fields) -> int | None:
-    """The longest zone id of the tz database at this place."""
+    """Return the longest zone id of the tz database at this place."""
     match = _ZONE_ID.match(text, position)
     end = match.end() if match else position
     while end > position:
@@ -259,7 +259,7 @@ class _Field:
 
 
 def _local_millis(values: Sequence[tuple[str, int]]) -> int:
-    """Local epoch milliseconds of parsed values, given by pattern letter. Raises _FieldError."""
+    """Return local epoch milliseconds of parsed values, given by pattern letter. Raises _FieldError."""
     ordered = sorted(values, key=lambda item: (_FIELDS[item[0]].counted_in, _FIELDS[item[0]].duration))
     if ordered and _MONTH <= _FIELDS[ordered[0][0]].duration <= _DAY:
         ordered.insert(0, ("y", _BASE_YEAR))
@@ -277,7 +277,7 @@ def _local_millis(values: Sequence[tuple[str, int]]) -> int:
 
 
 def _cut(local: datetime, name: str) -> datetime:
-    """The beginning of the named field's current value."""
+    """Return the beginning of the named field's current value."""
     midnight = _midnight(local)
     duration = _FIELDS[name].duration
     if duration in _TIMES:
@@ -367,7 +367,7 @@ def _set_halfday(local: datetime, value: int) -> datetime:
 
 
 def _clock(name: str, duration: int, low: int, high: int, cycle: int) -> Setter:
-    """A field of the day: `cycle` values of one duration each; a value equal to the cycle is 0 (clock hours)."""
+    """Return a field of the day: `cycle` values of one duration each; a value equal to the cycle is 0 (clock hours)."""
     unit = _TIMES[duration]
 
     def put(local: datetime, value: int) -> datetime:

@@ -31,7 +31,7 @@ _JULIAN_EPOCH_SHIFT = 719_470
 
 
 def text_of(column: pa.Array, *, consistent_timestamps: bool = False, field: str = "") -> pa.Array:
-    """String array with the Java text of every value; null stays null.
+    """Return a string array with the Java text of every value; null stays null.
 
     Args:    consistent_timestamps: spell timestamps with zone as `java.sql.Timestamp` does (in UTC), not as numbers;
              field: name for messages.
@@ -84,7 +84,7 @@ def epoch_number(column: pa.Array) -> pa.Array:
 
 
 def via_distinct(column: pa.Array, convert: Callable[[Sequence[Any]], Sequence[str | None]]) -> pa.Array:
-    """String array made by converting each distinct value once, in Python; null stays null."""
+    """Return a string array made by converting each distinct value once, in Python; null stays null."""
     encoded = column.dictionary_encode()
     texts = pa.array(convert(encoded.dictionary.to_pylist()), pa.string())
     return texts.take(encoded.indices)
@@ -134,7 +134,7 @@ def _sql_timestamp(millis: int) -> str:
 
 
 def _civil_from_days(days: int) -> tuple[int, int, int]:
-    """Year, month and day of month, without bounds: Python's datetime ends at years 1 and 9999."""
+    """Return year, month and day of month, without bounds: Python's datetime ends at years 1 and 9999."""
     era, of_era = divmod(days + _EPOCH_SHIFT, _DAYS_PER_ERA)
     year = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
     of_year = of_era - (365 * year + year // 4 - year // 100)

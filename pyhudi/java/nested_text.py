@@ -43,7 +43,7 @@ _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\b
 
 
 def nested_texts(column: pa.Array, field: str) -> list[str | None]:
-    """Texts of a struct, list or map column. Raises KeyGenError for types within that have no defined text."""
+    """Return texts of a struct, list or map column. Raises KeyGenError for types within that have no defined text."""
     write = _collection_writer(column.type, field)
     return [None if value is None else write(value) for value in column.to_pylist()]
 
@@ -110,7 +110,7 @@ def _scalar_writer(kind: pa.DataType, field: str) -> Writer:
 
 
 def _single(pairs: Entries, field: str) -> Entries:
-    """Entries of a map, which must be at most one: Java prints them in the order of its hash table."""
+    """Return entries of a map, which must be at most one: Java prints them in the order of its hash table."""
     if len(pairs) > 1:
         raise KeyGenError(
             f"Field {field!r} is a map with {len(pairs)} entries; their order in a key is not defined. "
@@ -129,7 +129,7 @@ _ANY_CONTROL = r"[\x00-\x1f]"
 
 
 def image_texts(rows: pa.StructArray, *, spaced: bool) -> pa.Array:
-    """A string array with a JSON object for each row; null where the row is.
+    """Return a string array with a JSON object for each row; null where the row is.
 
     Args:    spaced: blanks behind `:` and `,`.
     """
@@ -139,7 +139,7 @@ def image_texts(rows: pa.StructArray, *, spaced: bool) -> pa.Array:
 
 
 def _texts(values: pa.Array, blank: str) -> pa.Array:
-    """A JSON text for each value, `null` for nulls."""
+    """Return a JSON text for each value, `null` for nulls."""
     if isinstance(values, pa.DictionaryArray):
         values = values.dictionary_decode()
     kind = values.type
@@ -213,7 +213,7 @@ def _map(values: pa.Array, blank: str) -> pa.Array:
 
 
 def _join(texts: pa.Array, lengths: pa.Array, brackets: str, blank: str) -> pa.Array:
-    """The texts of each list's values between brackets."""
+    """Return the texts of each list's values between brackets."""
     offsets = np.zeros(len(lengths) + 1, np.int32)
     np.cumsum(pc.fill_null(lengths, 0).to_numpy(zero_copy_only=False), out=offsets[1:])
     joined = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), texts), f",{blank}")

@@ -83,13 +83,13 @@ class Zone:
     fixed_ms: int | None = None
 
     def offset_at(self, utc_ms: int) -> int:
-        """Milliseconds east of UTC at an instant."""
+        """Return milliseconds east of UTC at an instant."""
         if self.fixed_ms is not None:
             return self.fixed_ms
         return _milliseconds(_moment(utc_ms).astimezone(_load(self.id)).utcoffset())
 
     def offset_of_local(self, local_ms: int) -> int:
-        """Offset for a local time; in an overlap that of the earlier instant.
+        """Return the offset for a local time; in an overlap that of the earlier instant.
 
         Raises: SkippedTimeError in a gap; OverflowError for years outside 1 to 9999.
         """
@@ -119,7 +119,7 @@ UTC = Zone("UTC", 0)
 
 @lru_cache(maxsize=256)
 def java_zone(name: str) -> Zone:
-    """The zone behind a name in the options."""
+    """Return the zone behind a name in the options."""
     if name in ("UTC", "GMT"):
         return UTC
     zone = region(_OLD_NAMES.get(name, name))
@@ -140,7 +140,7 @@ def java_zone(name: str) -> Zone:
 
 
 def region(name: str) -> Zone | None:
-    """A zone of the tz database, None when it has none of this name."""
+    """Return a zone of the tz database, None when it has none of this name."""
     try:
         _load(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -150,7 +150,7 @@ def region(name: str) -> Zone | None:
 
 
 def fixed_zone(offset_ms: int) -> Zone:
-    """The zone that is always this far east of UTC."""
+    """Return the zone that is always this far east of UTC."""
     return UTC if offset_ms == 0 else Zone(offset_text(offset_ms, colon=True), offset_ms)
 
 
@@ -181,7 +181,7 @@ def _check_database() -> None:
 
 
 def _moment(utc_ms: int) -> datetime:
-    """An instant; those a day from the ends of datetime are moved, so that their local time fits in any zone."""
+    """Return an instant; those a day from the ends of datetime are moved, so that their local time fits in any zone."""
     inside = min(max(utc_ms, FIRST_LOCAL_MS + _MS_PER_DAY), LAST_LOCAL_MS - _MS_PER_DAY)
     return _EPOCH_UTC + timedelta(milliseconds=inside)
 

@@ -113,7 +113,7 @@ def from_options(
     instant_time: str | None = None,
     current_year: int | None = None,
 ) -> KeyGenerator:
-    """The key generator that Hudi's options describe.
+    """Return the key generator that Hudi's options describe.
 
     Args:    schema: the data's; if given, key fields that it lacks are reported now and not at the first batch;
                  table_version: the table's (default: the option hoodie.write.table.version, else 9); instant_time: the

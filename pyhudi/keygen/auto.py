@@ -36,7 +36,7 @@ class AutoKey(BuiltInKey):
         return self.partition_part.input_columns
 
     def at(self, instant_time: str) -> AutoKey:
-        """The generator for one commit."""
+        """Return the generator for one commit."""
         return replace(self, instant_time=instant_time)
 
     def record_key(self, batch: pa.RecordBatch, first_row: int = 0, partition_id: int = 0) -> pa.Array:

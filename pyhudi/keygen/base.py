@@ -45,7 +45,7 @@ class KeyGenerator(Protocol):
         ...
 
     def columns(self, batch: pa.RecordBatch, *, partition_id: int = 0, first_row: int = 0) -> KeyColumns:
-        """Keys of the rows of `batch`.
+        """Return keys of the rows of `batch`.
 
         Args:    partition_id: number of the task's partition; first_row: rows of that partition before this batch.
                  Both matter to automatic keys and to row numbers in messages only.
@@ -82,23 +82,23 @@ class BuiltInKey:
 
     @abstractmethod
     def record_key(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.Array:
-        """String array without nulls. `first_row`: number of the first row, for messages."""
+        """Return a string array without nulls. `first_row`: number of the first row, for messages."""
 
     @abstractmethod
     def partition_path(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.Array:
-        """String array without nulls. `first_row`: number of the first row, for messages."""
+        """Return a string array without nulls. `first_row`: number of the first row, for messages."""
 
     def columns(self, batch: pa.RecordBatch, *, partition_id: int = 0, first_row: int = 0) -> KeyColumns:
         return KeyColumns(self.record_key(batch, first_row), self.partition_path(batch, first_row))
 
 
 def top_level(*field_lists: Iterable[str]) -> tuple[str, ...]:
-    """Top-level columns of dotted field names, each once, in order."""
+    """Return top-level columns of dotted field names, each once, in order."""
     return tuple(dict.fromkeys(name.partition(".")[0] for fields in field_lists for name in fields))
 
 
 def read_field(batch: pa.RecordBatch | pa.Table, path: str) -> pa.Array | None:
-    """Return the column of a dotted field name, null where an enclosing struct is null; None if the schema lacks it."""
+    """Read the column of a dotted field name, null where an enclosing struct is null; None if the schema lacks it."""
     first, *rest = path.split(".")
     index = batch.schema.get_field_index(first) if is_text(path) else -1
     if index < 0:
@@ -114,7 +114,7 @@ def read_field(batch: pa.RecordBatch | pa.Table, path: str) -> pa.Array | None:
 
 
 def missing_field(path: str, schema: pa.Schema, option: str) -> KeyGenError:
-    """The error for a field that the data doesn't have."""
+    """Return the error for a field that the data doesn't have."""
     near = get_close_matches(path, schema.names, n=1)
     spelled = [name for name in schema.names if name.lower() == path.lower()] or near
     hint = f" Did you mean {spelled[0]!r}?" if spelled else ""

@@ -65,7 +65,7 @@ class ComplexKey(BuiltInKey):
 def detect_single_key_encoding(
     sample_keys: Iterable[str], field: str
 ) -> Literal["FIELD_PREFIXED", "VALUE_ONLY"] | None:
-    """The form of the record keys in an existing table with one key field.
+    """Return the form of the record keys in an existing table with one key field.
 
     Args:    sample_keys: record keys from the table's files, as many as are available.
     Returns: the form, as `hoodie.table.complex.keygenerator.encoding` spells it; None without keys.

@@ -18,7 +18,7 @@ __all__ = ["partition_values", "record_key_values", "split_partition_path"]
 
 
 def record_key_values(key: str, fields: Sequence[str]) -> tuple[str | None, ...]:
-    """Values of the key fields, None for null.
+    """Return values of the key fields, None for null.
 
     A key without "," or without ":" is one plain value (docs/formats/keys.md, "Record keys"); but `f:v` with the
     table's only key field is split. Raises KeyGenError when the key does not have the fields.
@@ -56,7 +56,7 @@ def partition_values(
     slash_dates: bool = False,
     old_default: bool = False,
 ) -> tuple[str | None, ...]:
-    """Values of the partition fields from a partition path, None for the default partition.
+    """Return values of the partition fields from a partition path, None for the default partition.
 
     Args:    fields: names without ":TYPE"; slash_dates: "/" in the single field stands for "-" (slash-separated dates);
              old_default: `default` is null too, as below table version 5; from then on it is a value.
@@ -77,7 +77,7 @@ def partition_values(
 
 
 def split_partition_path(path: str, fields: Sequence[str], hive_style: bool) -> tuple[str, ...] | None:
-    """Raw values, without `<field>=` in hive style; None when the path doesn't have one part per field."""
+    """Return raw values, without `<field>=` in hive style; None when the path doesn't have one part per field."""
     if not fields:
         return () if path == "" else None
     if len(fields) == 1:

@@ -49,7 +49,7 @@ class PathStyle:
     consistent_timestamps: bool = False
 
     def decorate(self, field: str, text: str | None) -> str:
-        """The path of one value; null and "" give the default partition."""
+        """Return the path of one value; null and "" give the default partition."""
         path = text or HIVE_DEFAULT_PARTITION
         if self.url_encode:
             path = url_encode(path)
@@ -72,7 +72,7 @@ def url_decode(text: str) -> str:
 
 
 def value_part(batch: pa.RecordBatch, field: str, style: PathStyle, first_row: int = 0) -> pa.Array:
-    """Paths from the text of one field. A field that the data lacks gives the default partition, as in Hudi."""
+    """Return paths from the text of one field. A field that the data lacks gives the default partition, as in Hudi."""
     column = read_field(batch, field)
     if column is None:
         return constant_path(style.decorate(field, None), batch.num_rows)
@@ -154,7 +154,7 @@ def constant_path(path: str, rows: int) -> pa.Array:
 
 
 def join_parts(parts: Sequence[pa.Array], rows: int) -> pa.Array:
-    """Parts joined with "/"; no parts give the empty path."""
+    """Return parts joined with "/"; no parts give the empty path."""
     if not parts:
         return constant_path("", rows)
     return parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, "/")

@@ -24,7 +24,7 @@ OPTION = "hoodie.datasource.write.recordkey.field"
 
 
 def single_key(batch: pa.RecordBatch, field: str, *, consistent_timestamps: bool, first_row: int = 0) -> pa.Array:
-    """The text of one field. Raises KeyGenError when a value is null or empty."""
+    """Return the text of one field. Raises KeyGenError when a value is null or empty."""
     texts = _texts(batch, field, consistent_timestamps)
     if texts.null_count:
         row = first_row + pc.index(texts.is_null(), True).as_py()

@@ -48,7 +48,7 @@ class KeySettings:
     options: Mapping[str, str]  # all options, for a user's class
 
     def single_partition_style(self) -> PathStyle:
-        """The style for one partition field among several: slash-separated dates are for a single field only."""
+        """Return the style for one partition field among several: slash-separated dates are for a single field only."""
         if len(self.partition_fields) == 1 or not self.style.slash_dates:
             return self.style
         return replace(self.style, slash_dates=False)
@@ -64,12 +64,12 @@ def option_text(options: Mapping[str, str], *names: str) -> str:
 
 
 def split_fields(text: str) -> tuple[str, ...]:
-    """Names from a list with commas, trimmed, without empty ones."""
+    """Return names from a list with commas, trimmed, without empty ones."""
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def infer(options: Mapping[str, str]) -> str:
-    """Name of the key generator when neither class nor type is set.
+    """Return the name of the key generator when neither class nor type is set.
 
     No partition field is NON_PARTITION, a first field with ":" CUSTOM, one field SIMPLE, several COMPLEX; SIMPLE with
     several key fields becomes COMPLEX (docs/formats/keys.md, "Which generator").

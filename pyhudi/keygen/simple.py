@@ -48,7 +48,7 @@ class SimpleKey(BuiltInKey):
 
 
 def one_record_field(settings: KeySettings, generator: str) -> str:
-    """The only key field, "" without any. Raises ConfigError for several."""
+    """Return the only key field, "" without any. Raises ConfigError for several."""
     if len(settings.record_fields) > 1:
         raise ConfigError(
             f"Key generator {generator} takes one key field, {RECORD_KEY[0]} names {len(settings.record_fields)}: "
@@ -58,7 +58,7 @@ def one_record_field(settings: KeySettings, generator: str) -> str:
 
 
 def one_partition_field(settings: KeySettings, generator: str) -> str:
-    """The only partition field. Raises ConfigError for none or several."""
+    """Return the only partition field. Raises ConfigError for none or several."""
     if len(settings.partition_fields) != 1:
         named = ", ".join(settings.partition_fields) or "none"
         raise ConfigError(

@@ -103,7 +103,7 @@ class TimeSettings:
         return self.output_zone or UTC
 
     def text_path(self, text: str) -> str:
-        """Path text of an input text. Raises ParseError, SkippedTimeError or FarYearError."""
+        """Return the path text of an input text. Raises ParseError, SkippedTimeError or FarYearError."""
         millis, zone = parse_text(text, self.input_formats, self.input_zone, self.current_year)
         return format_instant(self.output_format, millis, self.output_zone or zone)
 
@@ -155,7 +155,7 @@ _TWO_DAYS_MS = 2 * 86_400_000  # more than any offset
 def timestamp_part(
     batch: pa.RecordBatch, field: str, style: PathStyle, settings: TimeSettings, first_row: int = 0
 ) -> pa.Array:
-    """Paths from one time field. Raises KeyGenError, with the row, for values that are not times."""
+    """Return paths from one time field. Raises KeyGenError, with the row, for values that are not times."""
     style = PathStyle(
         style.hive_style, style.url_encode, False, style.consistent_timestamps
     )  # slashes are the format's
@@ -237,7 +237,7 @@ def _local_times(millis: pa.Array, zone: Zone) -> Longs:
 
 
 def _millis(column: pa.Array, field: str, style: PathStyle, settings: TimeSettings) -> pa.Array:
-    """Epoch milliseconds, int64, of a column of numbers, dates or timestamps."""
+    """Return epoch milliseconds, int64, of a column of numbers, dates or timestamps."""
     kind = column.type
     if pa.types.is_timestamp(kind):
         number = epoch_number(column)
@@ -271,7 +271,7 @@ def _millis(column: pa.Array, field: str, style: PathStyle, settings: TimeSettin
 
 
 def _java_long(column: pa.Array) -> pa.Array:
-    """Java's `(long) value`: towards zero, not-a-number is 0, too large values stop at the bounds."""
+    """Return Java's `(long) value`: towards zero, not-a-number is 0, too large values stop at the bounds."""
     values = np.trunc(np.asarray(column.cast(pa.float64()).fill_null(0.0), dtype=np.float64))
     too_large, too_small = values >= 2.0**63, values < -(2.0**63)
     whole = np.where(np.isfinite(values) & ~too_large & ~too_small, values, 0.0).astype(np.int64)

@@ -47,7 +47,7 @@ class Delivery:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def issue_warnings(self, *, may_wait: bool) -> None:
-        """Issue the warnings so far, after a short wait if `waits`. The listener's thread issues later ones."""
+        """Issue the warnings so far, after a short wait if `may_wait`. The listener's thread issues later ones."""
         if self.is_waited_for:
             if may_wait:
                 self.finished.wait(_PATIENCE_S)

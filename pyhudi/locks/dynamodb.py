@@ -236,7 +236,7 @@ class ImplicitKeyDynamoLock(DynamoLock):
 
 
 def _text(item: Item, name: str) -> str | None:
-    """A text of an item; None for anything else, since anyone may have written it."""
+    """Return a text of an item; None for anything else, since anyone may have written it."""
     value = item.get(name)
     text = value.get("S") if isinstance(value, dict) else None
     return text if isinstance(text, str) else None

@@ -69,6 +69,6 @@ class InProcessLock:
 
 
 def _name_of(storage: Storage) -> str:
-    """One name for a table, whichever spelling of its path or link to it a writer uses."""
+    """Return one name for a table, whichever spelling of its path or link to it a writer uses."""
     scheme, _, path = storage.full_path("").partition(":")
     return os.path.realpath(path) if scheme == "file" else f"{scheme}:{path}"

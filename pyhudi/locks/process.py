@@ -75,13 +75,13 @@ def is_of_this_process(note: bytes) -> bool:
 
 
 def token_of(note: bytes) -> str | None:
-    """The token that distinguishes a note from others of its process; None for bytes that are not a note."""
+    """Return the token that distinguishes a note from others of its process; None for bytes that are not a note."""
     token = _fields(note).get("owner")
     return token if isinstance(token, str) else None
 
 
 def _fields(note: bytes) -> Body:
-    """The fields of the note; empty for bytes that are not a note."""
+    """Return the fields of the note; empty for bytes that are not a note."""
     try:
         fields = json.loads(note)
     except (ValueError, RecursionError):  # also for a number of thousands of digits, and for deeply nested brackets
@@ -91,7 +91,7 @@ def _fields(note: bytes) -> Body:
 
 @lru_cache(maxsize=1)  # a fork asks for itself
 def _place(own_pid: int) -> str | None:
-    """The scope of process ids: this boot of the kernel and this namespace."""
+    """Return the scope of process ids: this boot of the kernel and this namespace."""
     try:
         boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
         return f"{boot} {os.readlink(_PROC / 'self/ns/pid')}"

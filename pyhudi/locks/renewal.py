@@ -101,7 +101,7 @@ _process_mutex = threading.Lock()
 
 
 def _waiting() -> _Waiting:
-    """The instance of this process."""
+    """Return the instance of this process."""
     global _process
     with _process_mutex:
         if _process is None:

@@ -30,7 +30,7 @@ MERGE_MODES: Registry[type[MergeMode]] = Registry(
 
 
 def merge_mode(name: str, ordering_fields: Sequence[str] = ()) -> MergeMode:
-    """The mode of that name. Event time without ordering fields is commit time, as in Hudi.
+    """Return the mode of that name. Event time without ordering fields is commit time, as in Hudi.
 
     Raises ConfigError for CUSTOM and for unknown names.
     """

@@ -43,7 +43,7 @@ class MergeMode(Protocol):
     def last_of_each(
         self, groups: npt.NDArray[np.int64], ordering: Sequence[pa.Array], is_delete: Mask
     ) -> npt.NDArray[np.int64]:
-        """Positions of the winners, one per group, among rows in order of arrival.
+        """Return positions of the winners, one per group, among rows in order of arrival.
 
         Args:    groups: the number of each row's key; ordering: one array per field, empty when there is none.
         Returns: positions sorted by group.
@@ -52,7 +52,7 @@ class MergeMode(Protocol):
 
 
 def commit_time_deletes(ordering: Sequence[pa.Array], is_delete: Mask) -> Mask:
-    """Deletes without ordering value: they remove earlier versions, and any later version replaces them.
+    """Return deletes without ordering value: they remove earlier versions, and any later version replaces them.
 
     That is a delete with no ordering field, with null in all of them, or with the int (not long) 0 in the only one,
     which is how Hudi marks the deletes of its `delete` operation.

@@ -46,7 +46,7 @@ def duplicate_key_rows(table: pa.Table, keys: Sequence[str]) -> tuple[npt.NDArra
 
 
 def _key_numbers(table: pa.Table, keys: Sequence[str]) -> npt.NDArray[np.int64]:
-    """A number per row, equal for rows with equal values in all of `keys`, from 0 without gaps."""
+    """Return a number per row, equal for rows with equal values in all of `keys`, from 0 without gaps."""
     numbers = np.zeros(len(table), np.int64)
     for name in keys:
         coded = single_array(table.column(name)).dictionary_encode(null_encoding="encode")
@@ -62,7 +62,7 @@ def _dense(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 def ordering_columns(table: pa.Table, fields: Sequence[str], rows: pa.Array | None = None) -> list[pa.Array]:
-    """Values of the ordering fields (dots go into structs), for all rows or some positions.
+    """Return values of the ordering fields (dots go into structs), for all rows or some positions.
 
     The list is empty when a field is missing and all rows are deletes, which have no ordering value. Otherwise a
     missing field raises SchemaMismatch.
@@ -84,7 +84,7 @@ def ordering_columns(table: pa.Table, fields: Sequence[str], rows: pa.Array | No
 
 
 def single_array(column: pa.ChunkedArray) -> pa.Array:
-    """A column as one array, dictionaries decoded."""
+    """Return a column as one array, dictionaries decoded."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     chunks: list[pa.Array] = column.chunks

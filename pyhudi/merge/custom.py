@@ -66,7 +66,7 @@ class Merger(Protocol):
     def merge(
         self, older: pa.RecordBatch, newer: pa.RecordBatch, context: MergeContext
     ) -> pa.RecordBatch | pa.Table | Merged:
-        """One row per pair: `older[i]` and `newer[i]` have one key, `newer[i]` was written later.
+        """Return one row per pair: `older[i]` and `newer[i]` have one key, `newer[i]` was written later.
 
         Both have all data columns of the table. The answer has the same columns and types, keys as they were, and an
         ordering value wherever one of the two rows has one. Must be associative: versions are merged in groups
@@ -82,7 +82,7 @@ class RowMerger:
     sees_deletes: bool = False
 
     def merge(self, older: Row | None, newer: Row | None, context: MergeContext) -> Row | None:
-        """The merged row, column name → value; None deletes it. A side is None for a delete (`sees_deletes`)."""
+        """Return the merged row, column name → value; None deletes it. A side is None for a delete (`sees_deletes`)."""
         raise TypeError(f"{type(self).__name__} has no method merge(older, newer, context).")
 
 
@@ -91,7 +91,7 @@ _MERGERS: Registry[_MergerClass] = Registry(kind="record merger", entries={})
 
 
 def find_merger(paths: Sequence[str], strategy_id: str) -> str | None:
-    """Return the first path whose class has this `strategy_id` (ignoring case), None without one.
+    """Find the first path whose class has this `strategy_id` (ignoring case), None without one.
 
     Paths without ":" are Java classes for other engines; they are ignored. Raises ConfigError for a Python class that
     can't be imported or has no strategy id.
@@ -103,7 +103,7 @@ def find_merger(paths: Sequence[str], strategy_id: str) -> str | None:
 
 
 def merger_class(path: str) -> _MergerClass:
-    """The class behind "module:Class". Raises ConfigError when it can't be imported or is not a merger."""
+    """Return the class behind "module:Class". Raises ConfigError when it can't be imported or is not a merger."""
     merger = _MERGERS.load(path)
     if not isinstance(getattr(merger, "strategy_id", None), str) or not callable(getattr(merger, "merge", None)):
         raise ConfigError(

@@ -68,7 +68,7 @@ class CustomMerge:
         return mode.replaces(older.ordering, newer.ordering, newer.is_delete)
 
     def _answer(self, older: Versions, newer: Versions) -> Versions:
-        """The merger's rows (data columns) and deletes for pairs of both."""
+        """Return the merger's rows (data columns) and deletes for pairs of both."""
         names = [name for name in older.rows.column_names if name not in _NOT_DATA]
         merger = merger_class(str(self.rules.merger))()
         context = MergeContext(
@@ -121,7 +121,7 @@ class CustomMerge:
     def _ordering(
         self, older: Versions, newer: Versions, contested: Positions, rows: pa.Table, is_delete: Mask
     ) -> tuple[pa.Array, ...]:
-        """Ordering values of the answers: those of their rows; for a delete the greater one of the pair."""
+        """Return ordering values of the answers: those of their rows; for a delete the greater one of the pair."""
         if not self.rules.by_ordering:
             return ()
         wins, taken = pa.array(self._newer_wins(older, newer)[contested]), pa.array(contested)
@@ -182,7 +182,7 @@ def _choose(older: Versions, newer: Versions, from_newer: Mask, is_delete: Mask)
 def _with_answers(
     chosen: Versions, contested: Positions, rows: pa.Table, is_delete: Mask, ordering: tuple[pa.Array, ...]
 ) -> Versions:
-    """`chosen` with the data columns and ordering values of the answers; meta columns stay."""
+    """Return `chosen` with the data columns and ordering values of the answers; meta columns stay."""
     at = np.arange(len(chosen))
     at[contested] = len(chosen) + np.arange(len(contested))
     indices = pa.array(at)

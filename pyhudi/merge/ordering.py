@@ -45,7 +45,7 @@ def _stored_is_greater(stored: Sequence[pa.Array], incoming: Sequence[pa.Array])
 
 
 def ordering_keys(fields: Sequence[pa.Array]) -> list[Key]:
-    """Arrays to sort by, most significant first, that order rows as the tuple of `fields` does."""
+    """Return arrays to sort by, most significant first, that order rows as the tuple of `fields` does."""
     with _refuse_errors():
         return [key for values in fields for key in _comparable(values)]
 
@@ -89,7 +89,7 @@ def _one_type(left: pa.Array, right: pa.Array) -> pa.Array:
 
 
 def _comparable(values: pa.Array) -> list[Key]:
-    """Arrays that compare, most significant first, as the values do."""
+    """Return arrays that compare, most significant first, as the values do."""
     if pa.types.is_null(values.type):
         return [np.zeros(len(values), np.int64)]
     keys: list[Key] = []
@@ -100,7 +100,7 @@ def _comparable(values: pa.Array) -> list[Key]:
 
 
 def _rank(values: pa.Array) -> npt.NDArray[np.int64]:
-    """Integers in the order of the values; nulls count 0."""
+    """Return integers in the order of the values; nulls count 0."""
     kind = values.type
     if isinstance(values, pa.DictionaryArray):
         values = values.dictionary_decode()
@@ -130,14 +130,14 @@ def _filled_as(values: pa.Array, null: float) -> npt.NDArray[np.generic]:
 
 
 def _float_ranks(values: npt.NDArray[np.generic]) -> npt.NDArray[np.int64]:
-    """IEEE bits as integers in `Double.compareTo` order."""
+    """Return IEEE bits as integers in `Double.compareTo` order."""
     doubles = np.where(np.isnan(values), np.nan, values).astype(np.float64)  # one NaN for all
     bits = np.ascontiguousarray(doubles).view(np.int64)
     return np.where(bits < 0, bits ^ _SIGNLESS, bits)
 
 
 def _ranks(values: pa.Array) -> npt.NDArray[np.int64]:
-    """Ranks of values that do not fit 64 bits; through the distinct values."""
+    """Return ranks of values that do not fit 64 bits; through the distinct values."""
     coded = values.dictionary_encode()
     distinct = coded.dictionary
     order = np.asarray(pc.sort_indices(distinct))

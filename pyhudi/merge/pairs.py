@@ -23,12 +23,12 @@ __all__ = ["combine_input", "pair_merger"]
 
 
 def pair_merger(rules: MergeRules) -> PairMerger:
-    """The merger of matched pairs under these rules."""
+    """Return the merger of matched pairs under these rules."""
     return FieldMerge(rules) if rules.merger is None else CustomMerge(rules)
 
 
 def combine_input(table: pa.Table, rules: MergeRules, keys: Sequence[str] = (RECORD_KEY, PARTITION_PATH)) -> pa.Table:
-    """One row per key of a batch, by `rules.for_input`, deletes included; "later" as in `combine`.
+    """Return one row per key of a batch, by `rules.for_input`, deletes included; "later" as in `combine`.
 
     Control columns (all but IS_DELETE) come from a key's latest row; a row that wins whole, as in the plain modes,
     keeps its own.

@@ -99,7 +99,7 @@ class MergeRules:
 
 
 def merge_rules(config: TableConfig, merger_classes: Sequence[str] = ()) -> MergeRules:
-    """The rules of a table.
+    """Return the rules of a table.
 
     Args:    merger_classes: paths of the caller's mergers ("module:Class"); never taken from the table.
     Raises:  UnsupportedTable when its merger is an unknown class: rows are never merged by guessing.
@@ -154,7 +154,7 @@ def _of_merger(config: TableConfig, strategy_id: str, merger_classes: Sequence[s
 
 
 def _of_payload(payload: str, config: TableConfig) -> MergeRules:
-    """The rules of a payload class, which decides below version 9."""
+    """Return the rules of a payload class, which decides below version 9."""
     mode, fixed_properties = DEPRECATED_PAYLOADS[payload]
     fields = _ordering_fields(config.ordering_fields, fixed_properties)
     rules = _of_properties(MergeRules(mode, fields), fixed_properties)

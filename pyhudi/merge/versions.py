@@ -47,7 +47,7 @@ class Versions:
         return len(self.is_delete)
 
     def take(self, positions: Positions) -> Versions:
-        """The versions at these positions."""
+        """Return the versions at these positions."""
         indices = pa.array(positions)
         return Versions(
             self.rows.take(indices),
@@ -78,12 +78,12 @@ class PairMerger(Protocol):
     """Merges matched pairs: `older[i]` and `newer[i]` are versions of one key, `newer` was written later."""
 
     def merge(self, older: Versions, newer: Versions, place: Place) -> Versions:
-        """The merged version of each pair. Associative: merge(a, merge(b, c)) equals merge(merge(a, b), c)."""
+        """Return the merged version of each pair. Associative: merge(a, merge(b, c)) equals merge(merge(a, b), c)."""
         ...
 
 
 def merge_versions(keys: pa.Array, versions: Versions, merger: PairMerger, place: Place) -> tuple[Positions, Versions]:
-    """One version per key, from versions in order of arrival.
+    """Return one version per key, from versions in order of arrival.
 
     Returns: for each key the position of its first version, and the merged versions, in the same order.
     """
@@ -128,7 +128,7 @@ _BETWEEN = "\0"  # occurs in no sequence number, so names are unique
 
 
 def stored_row_names(keys: pa.ChunkedArray, sequence_numbers: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The names of stored rows; null for rows without a sequence number, which are new."""
+    """Return the names of stored rows; null for rows without a sequence number, which are new."""
     return pc.binary_join_element_wise(keys, sequence_numbers, _BETWEEN)
 
 

@@ -60,7 +60,7 @@ def can_cast(source: pa.DataType, target: pa.DataType) -> bool:
 
 
 def cast(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """The array as `target`; the caller has checked `can_cast`.
+    """Return the array as `target`; the caller has checked `can_cast`.
 
     Raises pa.ArrowInvalid when a value can't be converted (text that is not a date, bytes that are not UTF-8).
     """

@@ -55,14 +55,14 @@ def numbered_schema(columns: pa.Schema, *, with_meta: bool) -> InternalSchema:
 
 
 def numbered_column(column: pa.Field, max_column_id: int) -> tuple[SchemaColumn, int]:
-    """A new column of a schema with the greatest id `max_column_id`, and the greatest id after it."""
+    """Return a new column of a schema with the greatest id `max_column_id`, and the greatest id after it."""
     ids = count(max_column_id + 1)
     (numbered,) = _record([storable(pa.schema([column])).field(0)], ids)
     return numbered, next(ids) - 1
 
 
 def renumbered(newest: InternalSchema, columns: pa.Schema) -> InternalSchema:
-    """The schema of these columns after the newest one of a history: columns with existing names keep their ids.
+    """Return the schema of these columns after the newest one of a history: columns with existing names keep their ids.
 
     Args:    columns: the data columns of rows that were fitted to the table (`evolve`); meta columns stay unchanged.
     """

@@ -37,11 +37,11 @@ class ColumnMapping:
     query: InternalSchema
 
     def __call__(self, data: Rows) -> Rows:
-        """The rows under the query's schema, same kind of data. Raises SchemaMismatch like `project`."""
+        """Return the rows under the query's schema, same kind of data. Raises SchemaMismatch like `project`."""
         return project(self.named(data), self.schema)
 
     def named(self, data: Rows) -> Rows:
-        """The rows with the query's names; columns outside the query get names that no query can have."""
+        """Return the rows with the query's names; columns outside the query get names that no query can have."""
         fields = _renamed_fields(data.schema, StructType(self.written.columns), _names_by_id(self.query.columns), _ROOT)
         arrays = [_retyped(column, field.type) for column, field in zip(data.itercolumns(), fields, strict=True)]
         names = [field.name for field in fields]
@@ -56,12 +56,12 @@ class FileColumns:
     by_id: ColumnMapping | None = None
 
     def named(self, rows: Rows) -> Rows:
-        """The file's rows with the names of the query."""
+        """Return the file's rows with the names of the query."""
         return rows if self.by_id is None else self.by_id.named(rows)
 
 
 def file_columns(history: Sequence[InternalSchema], instant_time: str, columns: Sequence[str]) -> FileColumns:
-    """The query's columns in files of an instant.
+    """Return the query's columns in files of an instant.
 
     Args:   history: newest first, beginning with the query's schema; () for tables without a history.
     """
@@ -81,7 +81,7 @@ def column_mapping(
     query: InternalSchema,
     columns: Iterable[str] | None = None,
 ) -> ColumnMapping | None:
-    """The plan for files written by the commit `instant_time`.
+    """Return the plan for files written by the commit `instant_time`.
 
     Args:
         history: of the table (`load_history`).
@@ -104,7 +104,7 @@ def column_mapping(
 
 
 def _names_by_id(columns: Iterable[SchemaColumn]) -> dict[int, str]:
-    """Names of all columns and parts of columns."""
+    """Return names of all columns and parts of columns."""
     names: dict[int, str] = {}
     pending = list(columns)
     while pending:

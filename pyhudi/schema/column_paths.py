@@ -26,7 +26,7 @@ class ColumnChanges:
 
     @classmethod
     def between(cls, old: pa.Schema, new: pa.Schema) -> ColumnChanges:
-        """The changes from one schema to another."""
+        """Return the changes from one schema to another."""
         if old.equals(new):
             return cls()
         before, after = column_paths(old), column_paths(new)

@@ -48,7 +48,7 @@ def evolve(
     missing: str = "refused",
     schema_mode: str | None = None,
 ) -> pa.Schema:
-    """The table's schema after a write of `incoming`; the same object when nothing changes.
+    """Return the table's schema after a write of `incoming`; the same object when nothing changes.
 
     Args:
         table: the table's data columns; if empty, the table is new and takes the incoming schema.

@@ -83,7 +83,7 @@ class SchemaColumn:
     doc: str = ""
 
     def to_arrow(self) -> pa.Field:
-        """Name, type, nullability and comment, without ids."""
+        """Return the name, type, nullability and comment, without ids."""
         metadata = {DOC_KEY: self.doc.encode()} if self.doc else None
         return pa.field(self.name, _arrow_type(self.type), nullable=self.nullable, metadata=metadata)
 
@@ -119,12 +119,12 @@ class InternalSchema:
     columns: tuple[SchemaColumn, ...]
 
     def to_arrow(self) -> pa.Schema:
-        """All columns, meta columns included, with their Arrow types."""
+        """Return all columns, meta columns included, with their Arrow types."""
         return pa.schema([column.to_arrow() for column in self.columns])
 
 
 def load_schema_history(storage: Storage, config: TableConfig, timeline: Timeline) -> tuple[InternalSchema, ...]:
-    """The table's schemas, newest first; () when no schema-on-read change was ever committed.
+    """Load the table's schemas, newest first; () when no schema-on-read change was ever committed.
 
     Of the history files, the newest one of a committed instant counts; others are left by failed or later writers.
     Raises CorruptFile when that file can't be read.
@@ -155,7 +155,7 @@ def history_texts(storage: Storage, timeline: Timeline) -> list[str]:
 
 
 def schema_json_as_of(storage: Storage, timeline: Timeline, instant_time: str) -> str | None:
-    """The schema valid at an instant, in the form of commits' `latest_schema`; None without one.
+    """Return the schema valid at an instant, in the form of commits' `latest_schema`; None without one.
 
     It is copied unchanged from the history, which has entries that are not parsed here. Raises CorruptFile.
     """
@@ -169,7 +169,7 @@ def schema_json_as_of(storage: Storage, timeline: Timeline, instant_time: str) -
 
 
 def schema_as_of(history: Sequence[InternalSchema], instant_time: str) -> InternalSchema | None:
-    """The schema valid when a file of `instant_time` was written: the greatest version up to it.
+    """Return the schema valid when a file of `instant_time` was written: the greatest version up to it.
 
     None when the history is empty or begins later (then columns match by name).
     """
@@ -178,7 +178,7 @@ def schema_as_of(history: Sequence[InternalSchema], instant_time: str) -> Intern
 
 
 def decode_history(data: bytes, where: str = "schema history") -> tuple[InternalSchema, ...]:
-    """The schemas of a history file, newest first. Raises CorruptFile; `where` is the file's path."""
+    """Decode the schemas of a history file, newest first. Raises CorruptFile; `where` is the file's path."""
     body = _json(data, where)
     schemas = body.get("schemas") if isinstance(body, dict) else None
     if not isinstance(schemas, list):
@@ -188,7 +188,7 @@ def decode_history(data: bytes, where: str = "schema history") -> tuple[Internal
 
 
 def decode_internal_schema(text: str, where: str = "latest_schema") -> InternalSchema:
-    """One schema from the form of commits' `latest_schema`. Raises CorruptFile."""
+    """Decode one schema from the form of commits' `latest_schema`. Raises CorruptFile."""
     return _schema(_json(text.encode(errors="surrogatepass"), where), where)
 
 
@@ -278,7 +278,7 @@ _WORDS: Mapping[pa.DataType, str] = {
 
 
 def encode_internal_schema(schema: InternalSchema) -> str:
-    """One schema in the form of commits' `latest_schema`."""
+    """Encode one schema in the form of commits' `latest_schema`."""
     body = {
         "max_column_id": schema.max_column_id,
         "version_id": schema.version_id,
@@ -289,7 +289,7 @@ def encode_internal_schema(schema: InternalSchema) -> str:
 
 
 def encode_history(schemas: Iterable[str]) -> bytes:
-    """A history file of encoded schemas, newest first."""
+    """Encode a history file of encoded schemas, newest first."""
     return ('{"schemas":[' + ",".join(schemas) + "]}").encode()
 
 

@@ -41,7 +41,7 @@ def same_layout(source: pa.DataType, target: pa.DataType) -> bool:
 
 
 def as_type(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """The array's buffers under another type, which the caller knows to have the same layout."""
+    """Return the array's buffers under another type, which the caller knows to have the same layout."""
     if array.type.equals(target, check_metadata=True):
         return array
     return pa.array(_Retyped(array, target))
@@ -156,7 +156,7 @@ def _way_out(path: str, source: pa.DataType, target: pa.DataType) -> str:
 
 
 def _decode(array: pa.DictionaryArray) -> pa.Array:
-    """Return the values of the codes; no kernel accepts a dictionary of views."""
+    """Decode the values of the codes; no kernel accepts a dictionary of views."""
     words = array.dictionary
     plain = plain_type(words.type)
     return array.dictionary_decode() if plain.equals(words.type) else words.cast(plain).take(array.indices)

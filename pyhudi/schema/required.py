@@ -24,7 +24,7 @@ _Rows = npt.NDArray[np.int64]
 
 
 def required_columns(schema: pa.Schema) -> pa.Schema:
-    """The columns that can't be null, or have a nested field that can't."""
+    """Return the columns that can't be null, or have a nested field that can't."""
     return pa.schema([field for field in schema if _has_required(field)])
 
 
@@ -73,7 +73,7 @@ def _has_required(field: pa.Field) -> bool:
 
 
 def _inner(kind: pa.DataType) -> list[pa.Field]:
-    """The nested fields of a type that can be null; keys of maps never are."""
+    """Return the nested fields of a type that can be null; keys of maps never are."""
     if pt.is_struct(kind):
         return kind.fields
     if pt.is_map(kind):
@@ -82,7 +82,7 @@ def _inner(kind: pa.DataType) -> list[pa.Field]:
 
 
 def _first_null(array: pa.Array, field: pa.Field, path: str) -> tuple[str, int] | None:
-    """The position of the first null that `field` forbids: the column's path and the row."""
+    """Return the position of the first null that `field` forbids: the column's path and the row."""
     array = _plain(array)
     if not field.nullable and array.null_count:
         return path, int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
@@ -95,7 +95,7 @@ def _first_null(array: pa.Array, field: pa.Field, path: str) -> tuple[str, int] 
 
 
 def _children(array: pa.Array, kind: pa.DataType, path: str) -> Iterable[tuple[pa.Field, pa.Array, _Rows]]:
-    """The nested values of non-null values: field, values, and the row of each value."""
+    """Yield the nested values of non-null values: field, values, and the row of each value."""
     if isinstance(array, pa.StructArray) and pt.is_struct(kind):
         rows = np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False))
         valid = array.drop_null() if array.null_count else array

@@ -32,7 +32,7 @@ _NO_OPTIONS: Mapping[str, object] = MappingProxyType({})
 
 
 def open_storage(path: str | os.PathLike[str], options: Mapping[str, object] = _NO_OPTIONS) -> Storage:
-    """The storage for a table's path.
+    """Open the storage for a table's path.
 
     Args: `path`: a file path (also `~`, relative), a `file:` URI, `s3://`, `s3a://`, `gs://`, `abfs(s)://`, `az://`, `hdfs://`
     or `memory://name`. `options`: Hadoop's keys for remote stores (`fs.s3a.endpoint` and so on), or other libraries'
@@ -70,7 +70,7 @@ def open_storage(path: str | os.PathLike[str], options: Mapping[str, object] = _
 
 
 def _path_text(path: str | os.PathLike[str]) -> str:
-    """The path as text. Raises ConfigError for an impossible path, before any system call."""
+    """Return the path as text. Raises ConfigError for an impossible path, before any system call."""
     try:
         text = os.fspath(path)
     except TypeError:
@@ -104,7 +104,7 @@ def _check_place(scheme: str, rest: str, uri: str) -> None:
 
 
 def _local_path(rest: str, uri: str) -> str:
-    """The path of a `file:` URI: `file:/a`, `file:///a` and `file://localhost/a` are the same.
+    """Return the path of a `file:` URI: `file:/a`, `file:///a` and `file://localhost/a` are the same.
 
     Nothing is percent-decoded, as in Hadoop's paths: `file:///a%20b` is the folder `a%20b`, so that Spark and PyHudi
     use the same folder for the same text.

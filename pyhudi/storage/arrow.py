@@ -53,7 +53,7 @@ Answer = TypeVar("Answer")
 
 
 def open_object_stream(api: ObjectStore, path: str, where: str) -> pa.NativeFile:
-    """A sink for pyarrow. Its calls raise StorageError."""
+    """Open a sink for pyarrow, whose calls raise StorageError."""
     return pa.PythonFile(_ObjectStream(api, path, where), mode="w")  # type: ignore[arg-type]  # its methods are enough
 
 

@@ -84,7 +84,7 @@ def object_store(storage: Storage) -> ObjectStore | None:
 
 
 def open_object_store(uri: str, options: tuple[tuple[str, str], ...], kind: str) -> ObjectStore:
-    """The store for a URI. Raises ConfigError when obstore is not installed."""
+    """Open the store for a URI. Raises ConfigError when obstore is not installed."""
     store = find_object_store(uri, options, kind)
     if store is None:
         raise ConfigError(
@@ -95,7 +95,7 @@ def open_object_store(uri: str, options: tuple[tuple[str, str], ...], kind: str)
 
 
 def find_object_store(uri: str, options: tuple[tuple[str, str], ...], kind: str) -> ObjectStore | None:
-    """The store for a URI, None when obstore is not installed."""
+    """Find the store for a URI, None when obstore is not installed."""
     try:
         obstore = importlib.import_module("obstore")
         stores = importlib.import_module("obstore.store")
@@ -129,7 +129,7 @@ def shown_error(error: Exception) -> Exception:
 
 
 def shown_store_error(where: str, error: Exception) -> StorageError:
-    """A client's error about a path, shortened to its first part, with advice if the login failed."""
+    """Return a client's error about a path, shortened to its first part, with advice if the login failed."""
     text = str(error)
     if _NO_TOKEN in text:
         return StorageError(
@@ -166,7 +166,7 @@ def text_options(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def find_store_of_deletes(uri: str, options: tuple[tuple[str, str], ...], kind: str) -> ObjectStore | None:
-    """Return obstore's client for deletes if pyarrow's would make an empty object for a deleted file's folder."""
+    """Find obstore's client for deletes if pyarrow's would make an empty object for a deleted file's folder."""
     if kind == "s3" or (kind == "abfs" and deletes_many_at_once(dict(options), AzurePlace.of(uri))):
         return find_object_store(uri, options, kind)
     return None
@@ -203,7 +203,7 @@ def _with_time_limit(arguments: ClientArguments, options: Mapping[str, str]) -> 
 
 
 def connect(uri: str, options: Mapping[str, str]) -> tuple[pafs.FileSystem, str]:
-    """The file system behind a URI, and the table's path in it. Raises ConfigError, StorageError."""
+    """Return the file system behind a URI, and the table's path in it. Raises ConfigError, StorageError."""
     try:
         return _connect_cached(uri, options)
     except (OSError, ValueError, OverflowError, TypeError, pa.ArrowException) as error:

@@ -81,7 +81,7 @@ def with_account(uri: str, options: Mapping[str, str]) -> tuple[str, dict[str, s
 
 
 def azure_arguments(options: Mapping[str, str], place: AzurePlace) -> ClientArguments:
-    """Arguments of pyarrow's AzureFileSystem."""
+    """Return arguments of pyarrow's AzureFileSystem."""
     arguments: ClientArguments = {"account_name": place.account, **_credentials(options, place)}
     if "sas_token" in arguments:
         arguments["sas_token"] = f"?{arguments['sas_token']}"
@@ -96,7 +96,7 @@ def azure_arguments(options: Mapping[str, str], place: AzurePlace) -> ClientArgu
 
 
 def azure_store_arguments(options: Mapping[str, str], place: AzurePlace) -> ClientArguments:
-    """Arguments of obstore's AzureStore."""
+    """Return arguments of obstore's AzureStore."""
     arguments: ClientArguments = {"account_name": place.account, **_credentials(options, place)}
     if "sas_token" in arguments:
         arguments["sas_key"] = arguments.pop("sas_token")
@@ -119,7 +119,7 @@ def deletes_many_at_once(options: Mapping[str, str], place: AzurePlace) -> bool:
 
 
 def _endpoint(options: Mapping[str, str], place: AzurePlace) -> tuple[str, str] | None:
-    """Scheme and authority of an emulator, None for Azure itself."""
+    """Return the scheme and authority of an emulator, None for Azure itself."""
     endpoint = options.get(AZURE_ENDPOINT)
     if not endpoint:
         return None
@@ -140,7 +140,7 @@ def _logs_in_by_cli(options: Mapping[str, str], place: AzurePlace) -> bool:
 
 
 def _credentials(options: Mapping[str, str], place: AzurePlace) -> dict[str, str]:
-    """Credentials as pyarrow's arguments. Raises ConfigError for authentication that needs Hadoop's classes."""
+    """Return credentials as pyarrow's arguments. Raises ConfigError for authentication that needs Hadoop's classes."""
 
     def setting(key: str) -> str | None:
         return _setting(options, place, key)
@@ -169,7 +169,7 @@ def _credentials(options: Mapping[str, str], place: AzurePlace) -> dict[str, str
 def _service_principal(
     client: str | None, secret: str | None, endpoint: str | None, tenant: str | None
 ) -> dict[str, str]:
-    """Return a service principal; without a secret, a managed identity; without both, nothing: the clients search."""
+    """Return a service principal; without a secret, a managed identity; without a client id, nothing."""
     if not client or not secret:
         return {"client_id": client} if client else {}
     # https://login.microsoftonline.com/<tenant>/oauth2/token

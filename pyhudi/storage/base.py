@@ -87,7 +87,7 @@ class Storage(Protocol):
         ...
 
     def full_path(self, path: str) -> str:
-        """Absolute path of a file in Spark's form, with scheme (`file:/a/b.parquet`, `s3a://...`)."""
+        """Return the absolute path of a file in Spark's form, with scheme (`file:/a/b.parquet`, `s3a://...`)."""
         ...
 
     def read(self, path: str, limit_bytes: int = READ_BYTES_MAX) -> bytes:
@@ -95,11 +95,11 @@ class Storage(Protocol):
         ...
 
     def open_input(self, path: str) -> pa.NativeFile:
-        """A seekable file, to be closed by the caller. Raises PathNotFound."""
+        """Open a seekable file, which the caller closes. Raises PathNotFound."""
         ...
 
     def open_output(self, path: str) -> pa.NativeFile:
-        """A sink; makes parent folders; an existing file is replaced."""
+        """Open a sink. Parent folders are created; an existing file is replaced."""
         ...
 
     def write(self, path: str, data: bytes) -> None:
@@ -125,15 +125,15 @@ class Storage(Protocol):
         ...
 
     def list(self, path: str) -> tuple[FileInfo, ...]:
-        """Entries of one folder, sorted by name; () when the folder does not exist."""
+        """Return entries of one folder, sorted by name; () when the folder does not exist."""
         ...
 
     def walk(self, path: str) -> Iterator[FileInfo]:
-        """All files (no folders) below a folder, in any order. Raises StorageError for links in a circle."""
+        """Return all files (no folders) below a folder, in any order. Raises StorageError for links in a circle."""
         ...
 
     def stat(self, path: str) -> FileInfo | None:
-        """The entry, None when there is none."""
+        """Return the entry, None when there is none."""
         ...
 
     def delete(self, path: str) -> bool:

@@ -19,7 +19,7 @@ class Clock(Protocol):
     """The interface of time for PyHudi."""
 
     def now_ms(self) -> int:
-        """Wall-clock time in milliseconds since the epoch."""
+        """Return the wall-clock time in milliseconds since the epoch."""
         ...
 
     def sleep_s(self, seconds: float) -> None:
@@ -31,7 +31,7 @@ class Clock(Protocol):
         ...
 
     def new_uuid(self) -> str:
-        """A fresh random id, as 36 characters."""
+        """Return a fresh random id, as 36 characters."""
         ...
 
 

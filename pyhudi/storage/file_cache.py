@@ -64,7 +64,7 @@ class FileState(NamedTuple):
 
     @classmethod
     def of(cls, status: os.stat_result) -> FileState:
-        """The state in the result of a system call."""
+        """Return the state in the result of a system call."""
         return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
     def is_settled(self, now_ms: int) -> bool:
@@ -75,7 +75,7 @@ class FileState(NamedTuple):
 
 
 def state_of(storage: Storage, path: str) -> FileState | None:
-    """The state of a file; None for a missing file, or if the store has no states."""
+    """Return the state of a file; None for a missing file, or if the store has no states."""
     ask: Callable[[str], FileState | None] | None = getattr(storage, "file_state", None)
     return None if ask is None else ask(path)
 

@@ -36,7 +36,7 @@ def gcs_arguments(options: Mapping[str, str]) -> ClientArguments:
 
 
 def gcs_store_arguments(options: Mapping[str, str]) -> ClientArguments:
-    """Arguments of obstore's GCSStore."""
+    """Return arguments of obstore's GCSStore."""
     settings = gcs_arguments(options)
     arguments: ClientArguments = {}
     endpoint = f"{settings['scheme']}://{settings['endpoint_override']}" if "endpoint_override" in settings else None

@@ -16,7 +16,7 @@ __all__ = ["entries_of_walk", "list_by_store"]
 
 
 def list_by_store(api: ObjectStore, path: str, where: str) -> Iterator[FileInfo]:
-    """Files and folders of one folder. Raises StorageError."""
+    """Yield files and folders of one folder. Raises StorageError."""
     try:
         listing = api.module.list_with_delimiter(api.store, path or None)
     except (api.exceptions.BaseError, OSError) as error:
@@ -30,7 +30,7 @@ def list_by_store(api: ObjectStore, path: str, where: str) -> Iterator[FileInfo]
 
 
 def entries_of_walk(path: str, files: Iterable[FileInfo]) -> Iterator[FileInfo]:
-    """Files and folders of one folder, from all files below it."""
+    """Yield files and folders of one folder, from all files below it."""
     start, folders = len(path) + 1 if path else 0, set[str]()
     for info in files:
         name, slash, _ = info.path[start:].partition("/")

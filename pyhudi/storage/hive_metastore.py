@@ -73,7 +73,7 @@ class HiveModules:
 
 
 def location_of(uris: str, name: str) -> str:
-    """The folder of a table that is registered at a Hive metastore, as Hudi's sync does it.
+    """Return the folder of a table that is registered at a Hive metastore, as Hudi's sync does it.
 
     Args:   uris: thrift://host:port, with commas. name: `database.table`; without a database `default`.
     Raises: ConfigError for a name of other parts, and without pymetastore; TableNotFound, StorageError.

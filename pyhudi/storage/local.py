@@ -188,7 +188,7 @@ class LocalStorage:
         return tuple(sorted(infos, key=_by_path))
 
     def file_names_in(self, path: str) -> frozenset[str]:
-        """The names of files in `list`, without reading the status of each, which takes most of its time."""
+        """Return the names of files in `list`, without reading the status of each, which takes most of its time."""
         with self._translate_errors(path):
             try:
                 entries = os.scandir(self._local(path))
@@ -219,7 +219,7 @@ class LocalStorage:
             return None if status is None else _file_info_of(path, status)
 
     def file_state(self, path: str) -> FileState | None:
-        """The state of a file, equal only while its bytes are unchanged (`storage/file_cache.py`)."""
+        """Return the state of a file, equal only while its bytes are unchanged (`storage/file_cache.py`)."""
         with self._translate_errors(path):
             status = opened_status(self._local(path))
         return None if status is None else FileState.of(status)
@@ -316,7 +316,7 @@ class LocalStorage:
 
 
 def with_sync(storage: Storage, syncs: bool) -> Storage:
-    """The storage; with `syncs` False a local one that does not wait for the disk."""
+    """Return the storage; with `syncs` False a local one that does not wait for the disk."""
     return replace(storage, syncs=False) if isinstance(storage, LocalStorage) and not syncs else storage
 
 

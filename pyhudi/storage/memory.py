@@ -110,7 +110,7 @@ class MemoryStorage(AlwaysSynced):
             content.log.clear()
 
     def clone(self) -> MemoryStorage:
-        """An unnamed storage with a copy of the content and no faults."""
+        """Return an unnamed storage with a copy of the content and no faults."""
         copy = MemoryStorage(clock=self._content.clock)
         with self._content.lock:
             copy._content.files = dict(self._content.files)
@@ -118,7 +118,7 @@ class MemoryStorage(AlwaysSynced):
         return copy
 
     def paths(self) -> tuple[str, ...]:
-        """All files, sorted; not a storage call."""
+        """Return all files, sorted; not a storage call."""
         with self._content.lock:
             return tuple(sorted(self._content.files))
 

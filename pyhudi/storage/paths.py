@@ -50,12 +50,12 @@ def check_no_credentials(uri: str) -> None:
 
 
 def parent(path: str) -> str:
-    """The folder of a path; "" for an entry of the root."""
+    """Return the folder of a path; "" for an entry of the root."""
     return path.rpartition("/")[0]
 
 
 def child(folder: str, name: str) -> str:
-    """`name` below `folder`, which may be the root."""
+    """Return `name` below `folder`, which may be the root."""
     return f"{folder}/{name}" if folder else name
 
 

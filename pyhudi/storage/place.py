@@ -44,7 +44,7 @@ def is_local(storage: Storage) -> bool:
 
 
 def file_names_in(storage: Storage, path: str) -> frozenset[str]:
-    """The names of the files that `Storage.list` lists in a folder."""
+    """Return the names of the files that `Storage.list` lists in a folder."""
     names: Callable[[str], frozenset[str]] | None = getattr(storage, "file_names_in", None)
     if names is not None:
         return names(path)
@@ -115,7 +115,7 @@ def mount_kind(folder: str) -> str:
 
 
 def _unescape(text: str) -> str:
-    """A name in the table of mounts: spaces, tabs, line ends and backslashes are written as octal numbers."""
+    """Return a name in the table of mounts: spaces, tabs, line ends and backslashes are written as octal numbers."""
     for code, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
         text = text.replace(code, character)
     return text

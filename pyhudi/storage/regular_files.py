@@ -79,7 +79,7 @@ def check_regular(status: os.stat_result, path: str) -> None:
 
 
 def status_or_none(path: str) -> os.stat_result | None:
-    """The status of a path's target; None without a target, as for a dangling link or a link to itself."""
+    """Return the status of a path's target; None without a target, as for a dangling link or a link to itself."""
     try:
         return os.stat(path)
     except OSError as error:

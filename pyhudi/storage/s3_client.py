@@ -22,7 +22,7 @@ _STORE_NAMES = {"access_key": "access_key_id", "secret_key": "secret_access_key"
 
 
 def s3_arguments(options: Mapping[str, str]) -> ClientArguments:
-    """Arguments of pyarrow's S3FileSystem."""
+    """Return arguments of pyarrow's S3FileSystem."""
     endpoint = options.get("fs.s3a.endpoint")
     arguments: ClientArguments = {
         "access_key": options.get("fs.s3a.access.key"),
@@ -44,7 +44,7 @@ def s3_arguments(options: Mapping[str, str]) -> ClientArguments:
 
 
 def s3_store_arguments(options: Mapping[str, str]) -> ClientArguments:
-    """Arguments of obstore's S3Store."""
+    """Return arguments of obstore's S3Store."""
     settings = s3_arguments(options)
     names = ("access_key", "secret_key", "session_token", "region")
     arguments: ClientArguments = {_STORE_NAMES.get(name, name): settings[name] for name in names if name in settings}
@@ -70,7 +70,7 @@ def _is_anonymous(options: Mapping[str, str]) -> bool:
 
 
 def _of_profile(options: Mapping[str, str], *, has_region: bool) -> ClientArguments:
-    """Keys and region of a profile in ~/.aws, which the client that writes does not read by itself.
+    """Return keys and region of a profile in ~/.aws, which the client that writes does not read by itself.
 
     Without an option that names a profile, the environment's keys come first, as in AWS's own tools. Profiles that get
     their keys from a role, a login or a program are left to the clients.

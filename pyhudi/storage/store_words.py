@@ -87,7 +87,7 @@ class _Choice:
 
 
 def _connection_string(name: str, value: str) -> dict[str, str]:
-    """A connection string of Azure's: `AccountName=…;AccountKey=…;EndpointSuffix=core.windows.net`."""
+    """Return a connection string of Azure's: `AccountName=…;AccountKey=…;EndpointSuffix=core.windows.net`."""
     parts = {key.strip().lower(): text.strip() for key, _, text in (part.partition("=") for part in value.split(";"))}
     if parts.get("usedevelopmentstorage", "").lower() == "true":
         return dict(_EMULATOR)

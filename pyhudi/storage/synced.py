@@ -23,7 +23,7 @@ _TO_SYNC = os.O_RDONLY if os.name != "nt" else os.O_RDWR | getattr(os, "O_BINARY
 
 
 def folders_of(paths: Iterable[str], root: str) -> frozenset[str]:
-    """The folders above these paths, up to and including `root`; for the root itself all folders above it, too.
+    """Return the folders above these paths, up to and including `root`; for the root itself all folders above it, too.
 
     Any of them may be new, and if a folder's entry in its parent is lost, so is its content.
     """

@@ -42,7 +42,7 @@ class VersionedFiles(Protocol):
     """Reading and replacing files by their versions. A version is an opaque text of the store."""
 
     def read(self, path: str) -> tuple[bytes, str] | None:
-        """Bytes and version, None for a missing file. Raises StorageError, CorruptFile over LOCK_BYTES_MAX."""
+        """Read bytes and version, None for a missing file. Raises StorageError, CorruptFile over LOCK_BYTES_MAX."""
         ...
 
     def replace(self, path: str, data: bytes, version: str | None) -> str | None:
@@ -60,7 +60,7 @@ def has_conditional_put(storage: Storage) -> bool:
 
 
 def versioned_files(storage: Storage) -> VersionedFiles:
-    """The versioned files of a table's store. Raises ConfigError for stores without conditional puts."""
+    """Return the versioned files of a table's store. Raises ConfigError for stores without conditional puts."""
     if isinstance(storage, LocalStorage):
         return _LocalFiles(storage)
     if isinstance(storage, MemoryStorage):

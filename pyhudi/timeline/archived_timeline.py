@@ -52,7 +52,7 @@ class ArchiveLogInstant:
     entries: Mapping[str, Body] = field(default_factory=dict)
 
     def commit(self) -> CommitMetadata | None:
-        """The commit metadata of a write, None for other actions."""
+        """Return the commit metadata of a write, None for other actions."""
         from pyhudi.formats.timeline.archive_entries import commit_of_entry
 
         return commit_of_entry(self.entries.get(State.COMPLETED.name) or {})
@@ -71,7 +71,7 @@ class ArchiveLog:
     folder: str
 
     def times(self, since: str | None = None, until: str | None = None) -> tuple[Instant, ...]:
-        """Completed instants with a requested time in [since, until], oldest first; no bodies are kept."""
+        """Return completed instants with a requested time in [since, until], oldest first; no bodies are kept."""
         instants = (_instant(entry) for entry in self.entries(_NAME_FIELDS))
         return tuple(sorted({i for i in instants if i is not None and _within(i, since, until)}, key=_order))
 
@@ -82,7 +82,7 @@ class ArchiveLog:
         return tuple(i for i in self.times(None, until) if (i.completion_time or i.requested_time) > time)
 
     def instants(self, since: str | None = None, until: str | None = None) -> Iterator[ArchiveLogInstant]:
-        """Completed instants with a requested time in [since, until] and their entries, newest first."""
+        """Yield completed instants with a requested time in [since, until] and their entries, newest first."""
         by_time: dict[str, dict[tuple[str, str], Body]] = {}
         for entry in self.entries():
             time = str(entry.get("commitTime") or "")
@@ -96,12 +96,12 @@ class ArchiveLog:
                 yield ArchiveLogInstant(instant, mine)
 
     def entries(self, columns: Sequence[str] | None = None) -> Iterator[Body]:
-        """All entries, newest file first; damaged parts are skipped."""
+        """Yield all entries, newest file first; damaged parts are skipped."""
         for _, path in sorted(self._files(), reverse=True):
             yield from self._entries_in(path, columns)
 
     def newest_keys(self) -> frozenset[Key]:
-        """(time, action, state) of the entries in the newest file, which a dead run may have archived."""
+        """Return (time, action, state) of the entries in the newest file, which a dead run may have archived."""
         files = self._files()
         if not files:
             return frozenset()
@@ -159,7 +159,7 @@ class ArchiveLog:
 
 
 def _instant(entry: Body) -> Instant | None:
-    """The instant of an entry of a completed state; None for other states and for unknown actions."""
+    """Return the instant of an entry of a completed state; None for other states and for unknown actions."""
     action = _completes_as(str(entry.get("actionType")))
     if entry.get("actionState") != State.COMPLETED.name or action is None or not entry.get("commitTime"):
         return None
@@ -167,7 +167,7 @@ def _instant(entry: Body) -> Instant | None:
 
 
 def _order(instant: Instant) -> tuple[str, str, str]:
-    """The order of instants; of two copies only one may have the completion time."""
+    """Return the order of instants; of two copies only one may have the completion time."""
     return instant.requested_time, instant.action.value, instant.completion_time or ""
 
 
@@ -191,7 +191,7 @@ class ArchivedInstant(Protocol):
     def instant(self) -> Instant: ...
 
     def commit(self) -> CommitMetadata | None:
-        """The commit metadata of a write, None for other actions. Raises CorruptFile."""
+        """Return the commit metadata of a write, None for other actions. Raises CorruptFile."""
         ...
 
     def totals(self) -> CommitTotals | None:
@@ -203,11 +203,11 @@ class ArchivedTimeline(Protocol):
     """The archived timeline, in either layout."""
 
     def times(self, since: str | None = None, until: str | None = None) -> tuple[Instant, ...]:
-        """Completed instants with a requested time in [since, until], oldest first; no bodies are kept."""
+        """Return completed instants with a requested time in [since, until], oldest first; no bodies are kept."""
         ...
 
     def completed_after(self, time: str, until: str | None = None) -> tuple[Instant, ...]:
-        """Instants that completed after this time, with a requested time of `until` or less, oldest first."""
+        """Return instants that completed after this time, with a requested time of `until` or less, oldest first."""
         ...
 
     def instants(self, since: str | None = None, until: str | None = None) -> Iterator[ArchivedInstant]:
@@ -216,17 +216,17 @@ class ArchivedTimeline(Protocol):
 
 
 def load_archived_timeline(storage: Storage, config: TableConfig) -> ArchivedTimeline:
-    """The archived timeline of a table; nothing is read yet. It is empty if the table has archived nothing."""
+    """Open the archived timeline of a table; nothing is read yet. It is empty if the table has archived nothing."""
     return lsm_history(storage, config) if config.layout.has_history_tree else archive_log(storage, config)
 
 
 def archive_log(storage: Storage, config: TableConfig) -> ArchiveLog:
-    """The log files of a table below version 8."""
+    """Return the log files of a table below version 8."""
     return ArchiveLog(storage, config.history_path)
 
 
 def lsm_history(storage: Storage, config: TableConfig) -> LsmHistory:
-    """The merge tree of a table of version 8 or later."""
+    """Return the merge tree of a table of version 8 or later."""
     from pyhudi.timeline.lsm_history import LsmHistory
 
     initial = config.properties.get("hoodie.table.initial.version", "")

@@ -81,7 +81,7 @@ class CommitBodies:
         return bodies
 
     def peek_metadata(self, instant: Instant) -> CommitMetadata | None:
-        """The body if it is cached, else None."""
+        """Return the body if it is cached, else None."""
         with self._lock:
             cached = self._cache.get(instant)
         return cached or peek(self._storage, instant_path(instant, self._config), _PART, CommitMetadata)

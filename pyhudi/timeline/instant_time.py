@@ -41,7 +41,7 @@ class InstantTimes:
         self._last = ""
 
     def draw(self, after: str | None = None) -> str:
-        """A new time of 17 digits, greater than all times that this object drew and than `after`.
+        """Draw a new time of 17 digits, greater than all times that this object drew and than `after`.
 
         `after`: the latest time on the timeline (`Timeline.latest_time`), read under the lock. If the clock is behind
         it (set back, or in a repeated daylight-saving hour), the time one millisecond later is used.
@@ -53,7 +53,7 @@ class InstantTimes:
             return self._draw(after)
 
     def draw_completion(self, after: str) -> str:
-        """A completion time, greater than `after` (the requested time, or the latest on the timeline).
+        """Draw a completion time, greater than `after` (the requested time, or the latest on the timeline).
 
         The wait comes before publication: when the completed file appears, every clock has passed its time.
         """

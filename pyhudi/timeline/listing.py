@@ -32,7 +32,7 @@ __all__ = [
 
 
 def instant_path(instant: Instant, config: TableConfig) -> str:
-    """The path of the file of an instant's state."""
+    """Return the path of the file of an instant's state."""
     completion_time = instant.completion_time if instant.is_completed else None
     name = InstantFileName(instant.requested_time, instant.action, instant.state, completion_time)
     return child(config.timeline_path, name.text(config.layout_version))
@@ -46,7 +46,7 @@ _LISTINGS_MAX = 100  # the first two agree, unless writers are much faster than 
 
 
 def load_timeline(storage: Storage, config: TableConfig) -> Timeline:
-    """All instants of the active timeline in their highest state.
+    """Load all instants of the active timeline in their highest state.
 
     A completed file without a completion time in its name (layout 1, and what 0.x wrote into layout 2) completed when
     it was last modified. Other files in the folder are ignored. A missing folder is an empty timeline.
@@ -55,7 +55,7 @@ def load_timeline(storage: Storage, config: TableConfig) -> Timeline:
 
 
 def load_config_and_timeline(storage: Storage, clock: Clock) -> tuple[TableConfig, Timeline, frozenset[str]]:
-    """The properties and the timeline of one moment, and the names of the files in the timeline's folder.
+    """Load the properties and the timeline of one moment, and the names of the files in the timeline's folder.
 
     Raises TableNotFound, CorruptFile, and UnsupportedTable for a table that this release can't read.
     """
@@ -74,7 +74,7 @@ def load_config_and_timeline(storage: Storage, clock: Clock) -> tuple[TableConfi
 
 
 def _names_and_timeline(storage: Storage, config: TableConfig) -> tuple[frozenset[str], Timeline]:
-    """The names of the files in the timeline's folder, and its timeline."""
+    """Return the names of the files in the timeline's folder, and its timeline."""
     if is_local(storage):
         # Names take a tenth of the time of entries, and a process loads timelines repeatedly.
         names = file_names_in(storage, config.timeline_path)
@@ -127,7 +127,7 @@ def is_complete(timeline: Timeline, names: Iterable[str]) -> bool:
 
 
 def list_instant_files(storage: Storage, config: TableConfig) -> tuple[FileInfo, ...]:
-    """The entries of the timeline's folder at one moment.
+    """Return the entries of the timeline's folder at one moment.
 
     A listing during an archiving or a commit can show an older instant that is gone by its end, or a newer one, and
     miss one between them, whose rows would then seem uncommitted. A name appears once and disappears once, so the
@@ -167,7 +167,7 @@ _parsed = lru_cache(maxsize=_NAMES_KEPT)(InstantFileName.parse)
 
 
 def time_of(modified_ms: int, zone: tzinfo | None) -> str:
-    """A file's modification time as an instant time in the timeline's zone."""
+    """Return a file's modification time as an instant time in the timeline's zone."""
     modified_ms = min(max(modified_ms, 0), _LAST_MS)
     moment = datetime.fromtimestamp(modified_ms // 1000, timezone.utc)
     return format_instant_time(moment.replace(microsecond=modified_ms % 1000 * 1000), zone)

@@ -62,7 +62,7 @@ class LsmInstant:
         return body
 
     def commit(self) -> CommitMetadata | None:
-        """The commit metadata of a write, None for other actions."""
+        """Return the commit metadata of a write, None for other actions."""
         if not self.instant.action.is_write:
             return None
         return decode_commit(self.metadata or b"", self._name)
@@ -91,11 +91,11 @@ class LsmHistory:
     # ---- reading
 
     def times(self, since: str | None = None, until: str | None = None) -> tuple[Instant, ...]:
-        """Completed instants with a requested time in [since, until], oldest first; no bodies are read."""
+        """Return completed instants with a requested time in [since, until], oldest first; no bodies are read."""
         return self._retry_on_missing_file(lambda: self._times(since, until, None))
 
     def completed_after(self, time: str, until: str | None = None) -> tuple[Instant, ...]:
-        """Instants that completed after this time, with a requested time of `until` or less, oldest first.
+        """Return instants that completed after this time, with a requested time of `until` or less, oldest first.
 
         Files are not ordered by completion time: files whose instants all completed before are skipped by their footer.
         """
@@ -103,7 +103,7 @@ class LsmHistory:
         return tuple(i for i in instants if (i.completion_time or i.requested_time) > time)
 
     def instants(self, since: str | None = None, until: str | None = None) -> Iterator[LsmInstant]:
-        """Completed instants with a requested time in [since, until] and their bodies, newest first.
+        """Yield completed instants with a requested time in [since, until] and their bodies, newest first.
 
         Memory holds the bodies of one row group at a time, or of a few if files overlap in time.
         """
@@ -125,7 +125,7 @@ class LsmHistory:
                     raise
 
     def files(self, since: str | None = None, until: str | None = None) -> list[HistoryFile]:
-        """Files that may hold instants with a requested time in [since, until]; none is opened."""
+        """Return files that may hold instants with a requested time in [since, until]; none is opened."""
         files = load_manifest(self.storage, self.folder).files
         if not self.names_are_ranges:
             return list(files)
@@ -236,7 +236,7 @@ def _up_to(files: Sequence[HistoryFile], target_bytes: int) -> list[HistoryFile]
 
 
 def _clusters(groups: Sequence[tuple[RowGroup, str]]) -> Iterator[list[tuple[RowGroup, str]]]:
-    """Row groups that overlap in time together, newest first."""
+    """Yield row groups that overlap in time together, newest first."""
     cluster: list[tuple[RowGroup, str]] = []
     first = ""
     for group, name in sorted(groups, key=lambda g: (g[0].last, g[0].first), reverse=True):

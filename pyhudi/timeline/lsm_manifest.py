@@ -54,7 +54,7 @@ class HistoryFile:
 
     @staticmethod
     def name_of(first: str, last: str, level: int) -> str:
-        """The name of a file with instants from `first` to `last`."""
+        """Return the name of a file with instants from `first` to `last`."""
         return f"{first}_{last}_{level}.parquet"
 
 

@@ -46,7 +46,7 @@ class TimelineReader:
     config: TableConfig
 
     def read_body(self, instant: Instant, state: State) -> bytes:
-        """The bytes of one state's file of an instant."""
+        """Read the bytes of one state's file of an instant."""
         if state is State.COMPLETED:
             try:
                 return self.storage.read(instant_path(instant, self.config))
@@ -99,13 +99,13 @@ class TimelineReader:
         return decode_restore_plan(*self._body(instant, State.REQUESTED))
 
     def index_plan(self, instant: Instant) -> IndexPlan:
-        """The plan of an indexing instant."""
+        """Return the plan of an indexing instant."""
         return decode_index_plan(*self._body(instant, State.REQUESTED))
 
     # Inflight files
 
     def profile(self, instant: Instant) -> CommitMetadata:
-        """The workload profile in the inflight file of a write, empty when it has none."""
+        """Return the workload profile in the inflight file of a write, empty when it has none."""
         return decode_commit(*self._body(instant, State.INFLIGHT))
 
     # Completed files
@@ -123,7 +123,7 @@ class TimelineReader:
         return decode_savepoint(*self._body(instant, State.COMPLETED))
 
     def _body(self, instant: Instant, state: State) -> tuple[bytes, str]:
-        """The bytes of a file, and its name in messages."""
+        """Return the bytes of a file, and its name in messages."""
         ending = "" if state is State.COMPLETED else f".{state.name.lower()}"
         where = f"{self.storage.root}: {instant.requested_time}.{instant.action.value}{ending}"
         return self.read_body(instant, state), where

@@ -62,7 +62,7 @@ def has_properties(storage: Storage) -> bool:
 
 
 def load_table_config(storage: Storage, clock: Clock = _SYSTEM_CLOCK) -> TableConfig:
-    """The table's config, from `hoodie.properties` or, while that is being replaced, from its backup.
+    """Load the table's config, from `hoodie.properties` or, while that is being replaced, from its backup.
 
     Raises TableNotFound, and CorruptFile when neither file is complete.
     """
@@ -227,7 +227,7 @@ def _size_of(properties: dict[str, str] | None) -> int:
 
 
 def _valid(data: bytes, path: str) -> dict[str, str] | None:
-    """The properties if the file is complete: parseable, with a final line end and a correct checksum.
+    """Return the properties if the file is complete: parseable, with a final line end and a correct checksum.
 
     The checksum hashes only the table's name, but its absence reveals a cut-off file; tables below version 4 have none.
     A missing line end reveals a cut in the last line.
@@ -244,7 +244,7 @@ def _valid(data: bytes, path: str) -> dict[str, str] | None:
 
 
 def _unreadable(storage: Storage) -> CorruptFile:
-    """The error for unreadable files: their faults, and advice."""
+    """Return the error for unreadable files: their faults, and advice."""
     where = storage.full_path(PROPERTIES_PATH)
     try:
         data = storage.read(PROPERTIES_PATH, PROPERTIES_BYTES_MAX)

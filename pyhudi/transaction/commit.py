@@ -283,7 +283,7 @@ def _check_still_held(inflight: Instant, now: TableContext) -> None:
 
 
 def _encode(body: Body, inflight: Instant, meta: MetaClient) -> bytes:
-    """The bytes of the completed file."""
+    """Encode the bytes of the completed file."""
     if isinstance(body, CommitMetadata):
         return encode_commit(body, inflight.action, meta.config.table_version)
     if isinstance(body, CleanMetadata):

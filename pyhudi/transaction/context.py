@@ -41,7 +41,7 @@ class TableContext:
         )
 
     def heartbeat(self, instant_time: str) -> Heartbeat:
-        """The heartbeat of an instant's writer, not started yet."""
+        """Return the heartbeat of an instant's writer, not started yet."""
         return Heartbeat(self.meta.storage, instant_time, self.clock, self.options.heartbeat_interval_ms)
 
     def is_dead(self, instant_time: str) -> bool:

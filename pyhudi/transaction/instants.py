@@ -45,7 +45,7 @@ __all__ = [
 
 
 def instant_times(context: TableContext) -> InstantTimes:
-    """Times for this table; the expected skew of clocks is the lock provider's unless the caller gave one."""
+    """Return times for this table; the expected skew of clocks is the lock provider's unless the caller gave one."""
     options = context.options
     has_skew = "hoodie.time.generator.max_expected_clock_skew_ms" in options.explicit
     return InstantTimes(
@@ -58,7 +58,7 @@ def instant_times(context: TableContext) -> InstantTimes:
 
 
 def draw_time(now: TableContext) -> str:
-    """The requested time of a new instant. `now`: the table as read under the lock."""
+    """Draw the requested time of a new instant. `now`: the table as read under the lock."""
     return instant_times(now).draw(now.meta.timeline.latest_time)
 
 
@@ -71,7 +71,7 @@ def draw_completion_time(instant: Instant, now: TableContext, *, after: str | No
 
 
 def request(action: ActionKind, body: bytes, now: TableContext) -> Instant:
-    """A new instant with its requested file; `body` is the plan of a table service. `now` as in `draw_time`."""
+    """Create a new instant with its requested file; `body` is the plan of a table service. `now` as in `draw_time`."""
     return request_at(draw_time(now), action, now.meta, body)
 
 
@@ -207,7 +207,7 @@ class TimelineWriter:
         self.storage.sync([self._path(instant)])
 
     def _pending_action(self, instant: Instant) -> ActionKind:
-        """The action that names the pending files of a completed instant."""
+        """Return the action that names the pending files of a completed instant."""
         candidates = pending_actions(instant.action)
         for action in candidates:
             if self.storage.stat(self._path(Instant(instant.requested_time, action, State.REQUESTED))) is not None:

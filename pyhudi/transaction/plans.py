@@ -38,7 +38,7 @@ class WaitingPlan(Protocol[AnyContext, PlanT]):
     """One kind of plan. All calls are made under the lock, with the current state of the table."""
 
     def find(self, instant_time: str, now: AnyContext) -> tuple[Instant, PlanT]:
-        """Return the pending instant of that time, and its plan. Raises TableError if there is none of this kind."""
+        """Find the pending instant of that time, and its plan. Raises TableError if there is none of this kind."""
         ...
 
     def check_dead(self, instant: Instant, now: AnyContext) -> None:

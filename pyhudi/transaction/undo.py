@@ -44,7 +44,7 @@ _COMMAND_TOKEN = "1-0-1"  # Hudi's token of logs that no task writes
 
 
 def requests_of(target: Instant, meta: MetaClient) -> tuple[RollbackRequest, ...]:
-    """One request per file that the target wrote.
+    """Return one request per file that the target wrote.
 
     A completed target's files are in its body; a pending one's are in its markers, or without markers in the folders.
     If a power cut may have lost some markers but not their files, both are read.
@@ -155,7 +155,7 @@ def _list_files(target: Instant, storage: Storage) -> Iterator[str]:
 
 
 def _of_profile(target: Instant, meta: MetaClient) -> list[RollbackRequest]:
-    """Log blocks of a pending write, in the slices that its inflight file announced for update."""
+    """Return log blocks of a pending write, in the slices that its inflight file announced for update."""
     if meta.config.format.has_own_log_files or target.state is not State.INFLIGHT:
         return []
     storage = meta.storage
@@ -174,7 +174,7 @@ def _of_profile(target: Instant, meta: MetaClient) -> list[RollbackRequest]:
 
 
 def _slices_with_logs(storage: Storage) -> set[tuple[str, str, str]]:
-    """Partition path, file id and base instant of all slices with log files."""
+    """Return the partition path, file id and base instant of all slices with log files."""
     logs = ((parent(entry.path), LogFileName.parse(entry.name)) for entry in storage.walk(""))
     return {
         (partition_path, log.file_id, log.instant_time)
@@ -186,7 +186,7 @@ def _slices_with_logs(storage: Storage) -> set[tuple[str, str, str]]:
 def _of_slice(
     partition_path: str, file_id: str, base_instant: str, target: Instant, storage: Storage
 ) -> list[RollbackRequest]:
-    """A request for the log files of a slice that hold blocks of the target."""
+    """Return a request for the log files of a slice that hold blocks of the target."""
     logs = {
         path: size
         for path, size, _ in _logs(partition_path, file_id, base_instant, storage)
@@ -198,7 +198,7 @@ def _of_slice(
 def _logs(
     partition_path: str, file_id: str, base_instant: str, storage: Storage
 ) -> Iterator[tuple[str, int, LogFileName]]:
-    """Path, size in bytes and name of the log files of one slice, going by their names."""
+    """Yield the path, size in bytes and name of the log files of one slice, going by their names."""
     for entry in storage.list(partition_path):
         name = LogFileName.parse(entry.name)
         if name is not None and (name.file_id, name.instant_time) == (file_id, base_instant):
@@ -206,7 +206,7 @@ def _logs(
 
 
 def _blocks(storage: Storage, path: str) -> list[LogBlock]:
-    """The valid blocks of a log file; none when a dead writer left it without a complete header."""
+    """Return the valid blocks of a log file; none when a dead writer left it without a complete header."""
     try:
         return [block for block in scan_log(storage, path) if isinstance(block, LogBlock)]
     except CorruptFile:
@@ -214,7 +214,7 @@ def _blocks(storage: Storage, path: str) -> list[LogBlock]:
 
 
 def _absolute(storage: Storage, path: str) -> str:
-    """The path as Hudi writes those of files to delete: absolute, without a scheme on a local disk."""
+    """Return the path as Hudi writes those of files to delete: absolute, without a scheme on a local disk."""
     root = storage.root.removeprefix("file://").removeprefix("file:")
     return f"{root.rstrip('/')}/{path}"
 

@@ -38,14 +38,14 @@ _WRITES_LOGS = frozenset({ActionKind.DELTACOMMIT, ActionKind.REPLACECOMMIT})
 
 
 def damage_rules(meta: MetaClient, *, raises: bool, advice: str) -> DamageRules:
-    """Rules for the log files of a table; see `DamageRules`."""
+    """Return rules for the log files of a table; see `DamageRules`."""
     since = meta.timeline.active_since
     archived = None if since is None else ArchivedLogWrites(meta.storage, meta.config, since)
     return DamageRules(raises, advice, archived)
 
 
 def block_rules(meta: MetaClient, latest_instant: str | None = None) -> BlockRules:
-    """Rules for the log blocks of a table; see `BlockRules`."""
+    """Return rules for the log blocks of a table; see `BlockRules`."""
     timeline, config = meta.timeline, meta.config
     columns = CommittedColumns(timeline, meta.commits, frozenset(config.dropped_partition_fields))
     return BlockRules(config.table_version, timeline.is_visible, latest_instant, committed_columns=columns)
@@ -74,7 +74,7 @@ class CommittedColumns:
 def with_committed_bytes(
     meta: MetaClient, slices: Sequence[FileSlice], *, as_of: str | None = None, find_missing: bool = True
 ) -> tuple[FileSlice, ...]:
-    """Slices whose log files have the bytes of completed writes, and with missing log files added.
+    """Return slices whose log files have the bytes of completed writes, and with missing log files added.
 
     Args:    slices: the newest of their groups, as of `as_of`; find_missing: False for slices of a plan, which has no
                  later log files.
@@ -122,7 +122,7 @@ def _completed(instant: Instant) -> str:
 
 
 def _bodies(meta: MetaClient, instants: Sequence[Instant]) -> Iterable[CommitMetadata | None]:
-    """Bodies of completed writes; None for an unreadable one, whose log files are not checked."""
+    """Return bodies of completed writes; None for an unreadable one, whose log files are not checked."""
 
     def body(instant: Instant) -> CommitMetadata | None:
         try:
@@ -141,7 +141,7 @@ def _bodies(meta: MetaClient, instants: Sequence[Instant]) -> Iterable[CommitMet
 
 
 def _log_bytes(body: CommitMetadata) -> Iterator[tuple[str, int]]:
-    """(path, bytes) of the log files of a write, change logs left out."""
+    """Yield (path, bytes) of the log files of a write, change logs left out."""
     for stat in body.stats():
         if stat.path is None or ".log." not in stat.path or stat.file_size_in_bytes <= 0:
             continue
@@ -197,7 +197,7 @@ class ArchivedLogWrites:
     active_since: str
 
     def __call__(self, log: LogFile) -> tuple[CommittedBytes, ...]:
-        """The archived writes of a log file. Raises CorruptFile when the history can't be read."""
+        """Return the archived writes of a log file. Raises CorruptFile when the history can't be read."""
         if log.instant_time >= self.active_since:
             return ()
         # From version 8 on the name has the only writer; below, the oldest possible one.

@@ -59,7 +59,7 @@ def is_partition_metadata(name: str) -> bool:
 def listed_partitions(
     storage: Storage, partitions: Iterable[str] | None = None
 ) -> Iterator[tuple[str, list[FileInfo]]]:
-    """Partition paths with their files, each as soon as it is listed; `partitions` None: all partitions.
+    """Yield partition paths with their files, each as soon as it is listed; `partitions` None: all partitions.
 
     Folders are listed in parallel, those of a quick local disk one by one; `.hoodie` at the root is never entered.
     Raises StorageError for links in a circle.
@@ -130,14 +130,14 @@ class FileSystemView:
         return tuple(self.groups)
 
     def slices(self, partition_path: str) -> tuple[FileSlice, ...]:
-        """The newest slice of each group of a partition, in order of file id; () for an unknown partition."""
+        """Return the newest slice of each group of a partition, in order of file id; () for an unknown partition."""
         if partition_path not in self._latest:
             groups = self.groups.get(partition_path, ())
             self._latest[partition_path] = tuple(group.newest for group in groups)
         return self._latest[partition_path]
 
     def base_files(self, partition_path: str) -> tuple[BaseFile, ...]:
-        """The newest base file of each group with one, as read by a read-optimised query."""
+        """Return the newest base file of each group with one, as read by a read-optimised query."""
         base_files = []
         for group in self.groups.get(partition_path, ()):
             for _, base_file, _ in group.parts:
@@ -158,15 +158,15 @@ class FileSystemView:
             yield path, len(newest), sum(map(size_of_parts, newest)), logs
 
     def count_base_files(self) -> int:
-        """The number of `all_base_files`."""
+        """Return the number of `all_base_files`."""
         return sum(map(_has_base_file, chain.from_iterable(self.groups.values())))
 
     def all_slices(self) -> tuple[FileSlice, ...]:
-        """`slices` of every partition, partition by partition."""
+        """Return `slices` of every partition, partition by partition."""
         return tuple(s for partition in self.groups for s in self.slices(partition))
 
     def all_base_files(self) -> tuple[BaseFile, ...]:
-        """`base_files` of every partition, partition by partition."""
+        """Return `base_files` of every partition, partition by partition."""
         return tuple(b for partition in self.groups for b in self.base_files(partition))
 
 
@@ -210,7 +210,7 @@ class Visibility:
         return is_visible
 
     def file_groups(self, partition_path: str, files: Iterable[FileInfo]) -> tuple[FileGroup, ...]:
-        """The visible groups among the files of one partition folder."""
+        """Return the visible groups among the files of one partition folder."""
         bases: dict[str, BaseFile] = {}  # the first of each group; nearly all groups have only one
         more: dict[str, list[BaseFile]] = defaultdict(list)
         logs: dict[str, list[LogFile]] = defaultdict(list)
@@ -259,7 +259,7 @@ class Visibility:
     def file_slices(
         self, group: FileGroupId, bases: Iterable[BaseFile], logs: Iterable[LogFile]
     ) -> tuple[FileSlice, ...]:
-        """The slices of one group, newest first. Base files are filtered already."""
+        """Return the slices of one group, newest first. Base files are filtered already."""
         by_instant: dict[str, BaseFile] = {}
         for base in bases:
             # Two base files of one instant: a retried task left one, perhaps cut off.
@@ -336,7 +336,7 @@ class Visibility:
 
 
 def load_replaced_groups(meta: MetaClient, completed: Iterable[Instant]) -> frozenset[FileGroupId]:
-    """File groups replaced by the replacecommits among `completed` (overwrites, clustering, dropped partitions).
+    """Load file groups replaced by the replacecommits among `completed` (overwrites, clustering, dropped partitions).
 
     Warns of one whose file has zero bytes: it replaces nothing, as for Hudi's readers.
     """

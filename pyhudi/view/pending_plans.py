@@ -62,7 +62,7 @@ def pending_compactions(meta: MetaClient) -> dict[FileGroupId, str]:
 def slices_to_append_to(
     view: FileSystemView, partition_path: str, compacting: Mapping[FileGroupId, str], meta: MetaClient
 ) -> tuple[FileSlice, ...]:
-    """The slice of each file group in a partition that takes the log files of a new delta commit."""
+    """Return the slice of each file group in a partition that takes the log files of a new delta commit."""
     slices = view.slices(partition_path)
     if meta.config.format.has_own_log_files or not compacting:
         return slices
@@ -80,7 +80,7 @@ _WRITTEN_WITHOUT_BASE_BYTES = 120 * _MB  # Hudi's estimate for a slice with only
 
 
 def operation_of(file_slice: FileSlice) -> CompactionOperation:
-    """A slice in the form of plans."""
+    """Return a slice in the form of plans."""
     return CompactionOperation(
         partition_path=file_slice.group.partition_path,
         file_id=file_slice.group.file_id,
@@ -92,7 +92,7 @@ def operation_of(file_slice: FileSlice) -> CompactionOperation:
 
 
 def metrics_of(file_slice: FileSlice) -> dict[str, float]:
-    """The metrics of strategies and plans, under Hudi's names; MB are whole numbers."""
+    """Return the metrics of strategies and plans, under Hudi's names; MB are whole numbers."""
     base_bytes = file_slice.base_file.size_bytes if file_slice.base_file is not None else 0
     log_bytes = sum(log.size_bytes for log in file_slice.log_files)
     read_mb = (base_bytes + log_bytes) // _MB
@@ -107,7 +107,7 @@ def metrics_of(file_slice: FileSlice) -> dict[str, float]:
 
 
 def slices_of(planned: Sequence[CompactionOperation | ClusteringSlice], meta: MetaClient) -> tuple[FileSlice, ...]:
-    """The file slices that a plan names. Raises TableError when a file of one is missing."""
+    """Return the file slices that a plan names. Raises TableError when a file of one is missing."""
     listed = {path: {info.name: info for info in meta.storage.list(path)} for path in _partitions(planned)}
     return tuple(_slice(one, listed[one.partition_path], meta) for one in planned)
 

@@ -43,7 +43,7 @@ class ReadableHistory:
 
 
 def load_readable_history(meta: MetaClient) -> ReadableHistory:
-    """The history according to the cleans on the active timeline, running and failed ones included."""
+    """Load the history according to the cleans on the active timeline, running and failed ones included."""
     timeline = meta.timeline.completed()
     saved = frozenset(i.requested_time for i in timeline.of([ActionKind.SAVEPOINT]))
     commits = tuple(i.requested_time for i in timeline.commits())

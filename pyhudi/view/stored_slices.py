@@ -50,7 +50,7 @@ class SliceRules:
 
     @classmethod
     def of(cls, meta: MetaClient) -> SliceRules:
-        """The rules for a table at one moment."""
+        """Return the rules for a table at one moment."""
         return cls(Visibility.of(meta, None))
 
     def partition(self, path: str, files: Iterable[FileInfo]) -> StoredPartition:
@@ -71,7 +71,7 @@ class SliceRules:
         return StoredPartition(path, slices_of_files(visible), base_count + log_count)
 
     def _bases(self, names: Sequence[str]) -> tuple[pa.Table, int]:
-        """Committed base files as rows of _FILES, and how many base files there are. As BaseFileName.parse."""
+        """Return committed base files as rows of _FILES, and how many base files there are. As BaseFileName.parse."""
         # Names with an empty file id or write token.
         column = pa.array((n for n in names if "__" not in n and not n.startswith("_")), pa.string())
         parts = pc.split_pattern(column, "_", max_splits=2)
@@ -88,7 +88,7 @@ class SliceRules:
         return rows, len(instants) - instants.null_count
 
     def _attached(self, path: str, bases: pa.Table, logs: Mapping[str, _Logs]) -> pa.Table:
-        """Log files with their slices, as rows of _FILES."""
+        """Return log files with their slices, as rows of _FILES."""
         under_logs = bases.filter(pc.is_in(bases.column("file_id"), pa.array(logs, pa.string())))
         by_group: dict[str, dict[str, str]] = {}
         for file_id, instant_time, name in zip(*(c.to_pylist() for c in under_logs.columns), strict=True):
@@ -112,7 +112,7 @@ class SliceRules:
         return pa.Table.from_arrays(columns, schema=_FILES)
 
     def _join_logs(self, group: FileGroupId, bases: Mapping[str, str], logs: _Logs) -> list[tuple[str, str]]:
-        """Base instants and names of the log files of a group, as readers join them."""
+        """Return base instants and names of the log files of a group, as readers join them."""
         path, file_id = group.partition_path, group.file_id
         files = [BaseFile(data_path(path, name), path, file_id, time, 0) for time, name in bases.items()]
         slices = self.visibility.file_slices(group, files, [_log_file(*log, path) for log in logs])
@@ -126,7 +126,7 @@ class SliceRules:
 
 
 def slices_of_files(files: pa.Table) -> pa.Table:
-    """Rows of STORED_SLICES. `files`: a row per file with `file_id`, `base_instant` and `name`; may be empty."""
+    """Return rows of STORED_SLICES. `files`: a row per file with `file_id`, `base_instant` and `name`; may be empty."""
     files = files.combine_chunks()
     if not files.num_rows:
         return STORED_SLICES.empty_table()
@@ -145,7 +145,7 @@ def slices_of_files(files: pa.Table) -> pa.Table:
 
 
 def _instant_time_of(end: str) -> str | None:
-    """The instant time in the end of a base file's name, None for other files."""
+    """Return the instant time in the end of a base file's name, None for other files."""
     stem, dot, ending = end.rpartition(".")
     instant_time = stem.partition(".")[0]
     return instant_time if dot + ending in _BASE_ENDINGS and instant_time.isdigit() else None
@@ -159,7 +159,7 @@ def _belong_to(base_instant: str, logs: _Logs, before_8: bool) -> bool:
 
 
 def _log_file(name: LogFileName, info: FileInfo, partition_path: str) -> LogFile:
-    """A log file of either kind: a change log belongs to a slice, too."""
+    """Return a log file of either kind: a change log belongs to a slice, too."""
     return LogFile(
         info.path, partition_path, name.file_id, name.instant_time, name.version, name.write_token, info.size_bytes
     )

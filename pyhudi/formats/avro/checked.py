@@ -51,7 +51,7 @@ class _Type:
 
 
 def checked_schema(text: str) -> CheckedSchema:
-    """The record schema in a text.
+    """Return the record schema in a text.
 
     Args:    text: the schema as JSON.
     Raises:  CorruptFile when the text is not an Avro record schema; UnsupportedTable for recursive records, for more
@@ -120,7 +120,7 @@ class _Resolver:
         return self._remember(name, _Type({**avro, "fields": fields}, count, depth))
 
     def type(self, avro: object, namespace: str, path: str, level: int) -> _Type:
-        """The type at a place. Raises CorruptFile, UnsupportedTable."""
+        """Return the type at a place. Raises CorruptFile, UnsupportedTable."""
         if level > MAX_DEPTH:
             raise UnsupportedTable(f"Column {path!r} is nested more than {MAX_DEPTH} levels deep.")
         if isinstance(avro, str):
@@ -193,7 +193,7 @@ def _more(count: int, inner: _Type, path: str) -> int:
 
 
 def _full_name(named: Body, namespace: str) -> tuple[str, str]:
-    """Full name of a record, enum or fixed, and the namespace that its inner names are in."""
+    """Return the full name of a record, enum or fixed, and the namespace that its inner names are in."""
     name = named.get("name")
     if not isinstance(name, str) or not name:
         raise CorruptFile(f"Avro schema: a {named.get('type')} without a name.")

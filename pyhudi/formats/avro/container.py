@@ -39,7 +39,7 @@ _SCHEMA_KEY = b"avro.schema"
 
 
 def encode_container(schema: str, datum: Mapping[str, object]) -> bytes:
-    """The container of one record.
+    """Encode the container of one record.
 
     Args:    schema: the Avro JSON of the record, written unchanged into the header.
     Raises:  ValueError or TypeError, from fastavro, when the datum does not fit the schema.
@@ -54,7 +54,7 @@ def encode_container(schema: str, datum: Mapping[str, object]) -> bytes:
 
 
 def decode_container(data: bytes, where: str = "Avro container", reader_schema: str | None = None) -> tuple[Body, str]:
-    """The single record of a container, and the full name of its written type.
+    """Decode the single record of a container, and the full name of its written type.
 
     Args:    where: the file's path, for messages.
              reader_schema: resolve the record to this schema (missing fields get their defaults); None: as it was
@@ -66,7 +66,7 @@ def decode_container(data: bytes, where: str = "Avro container", reader_schema: 
 
 
 def open_container(data: bytes, where: str = "Avro container") -> Container:
-    """A container whose record is not decoded yet. Raises CorruptFile like `decode_container`."""
+    """Open a container whose record is not decoded yet. Raises CorruptFile like `decode_container`."""
     if len(data) > MAX_BODY_BYTES:
         raise CorruptFile(f"{where}: {len(data)} bytes, more than the {MAX_BODY_BYTES} that a body can have.")
     if data[:4] != MAGIC:
@@ -114,7 +114,7 @@ def _asked_for(reader_schema: str | None) -> str:
 
 
 def _header(data: bytes, where: str) -> tuple[dict[bytes, bytes], int]:
-    """The header's entries, and where the first block begins."""
+    """Return the header's entries, and where the first block begins."""
     header: dict[bytes, bytes] = {}
     position = len(MAGIC)
     while True:
@@ -201,10 +201,10 @@ def _types_without_bytes(schema: object) -> Iterator[object]:
 
 @cache
 def _parse_schema(schema: str) -> Schema:
-    """One of our schemas in fastavro's form."""
+    """Return one of our schemas in fastavro's form."""
     return fastavro.parse_schema(json.loads(schema))
 
 
 def _long(value: int) -> bytes:
-    """Avro's form of a number >= 0: zigzag puts the sign into bit 0."""
+    """Return Avro's form of a number >= 0: zigzag puts the sign into bit 0."""
     return varint(value << 1)

@@ -38,7 +38,7 @@ class Sums:
 
 
 def sum_counters(container: Container, field: str, names: tuple[str, ...]) -> Sums | None:
-    """The sums of these counters, where null counts as 0.
+    """Return the sums of these counters, where null counts as 0.
 
     Args:    field: the record's first field, null or a map of lists of records.
              names: the counters, fields of the listed records.
@@ -138,7 +138,7 @@ def _add(record: bytes, position: int, layout: _Layout, sums: list[int]) -> int:
 
 
 def _long(record: bytes, position: int, first: int) -> tuple[int, int]:
-    """The number of several bytes whose first one lies before this position, zigzag, and where it ends."""
+    """Return the number of several bytes whose first one lies before this position, zigzag, and where it ends."""
     number = first & 0x7F
     for shift in range(7, _LAST_SHIFT + 1, 7):
         byte = record[position]
@@ -156,7 +156,7 @@ def _number(record: bytes, position: int) -> tuple[int, int]:
 
 
 def _block(record: bytes, position: int) -> tuple[int, int]:
-    """The items of the next block of a map or list, and where the first one begins."""
+    """Return the items of the next block of a map or list, and where the first one begins."""
     count, position = _number(record, position)
     if count < 0:  # the block's size in bytes follows
         _, position = _number(record, position)

@@ -60,7 +60,7 @@ class AvroDecoder:
     def decode(
         self, content: bytes | memoryview, starts: Positions, ends: Positions, where: str = "Avro records"
     ) -> pa.Table:
-        """The records in `content[starts[i]:ends[i]]`, in their order.
+        """Decode the records in `content[starts[i]:ends[i]]`, in their order.
 
         Args:    starts, ends: int64, one per record; where: for messages.
         Raises:  CorruptFile when the bytes are not records of the schema.

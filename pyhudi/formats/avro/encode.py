@@ -60,7 +60,7 @@ def numbers(values: npt.NDArray[np.generic]) -> Short:
 
 
 def joined(pieces: Iterable[Piece], rows: int) -> pa.Array:
-    """Binary array without nulls: the joined pieces of each row, in order."""
+    """Return a binary array without nulls: the joined pieces of each row, in order."""
     arrays = list(_arrays(pieces, rows))
     if len(arrays) == 1:
         return arrays[0]
@@ -92,7 +92,7 @@ def _width(piece: bytes | Short) -> int:
 
 
 def _together(run: Sequence[bytes | Short], rows: int, width: int) -> pa.Array:
-    """One binary array of neighbouring pieces."""
+    """Return one binary array of neighbouring pieces."""
     matrix = np.empty((rows, width), np.uint8)
     is_used: npt.NDArray[np.bool_] | None = None
     first = 0
@@ -110,7 +110,7 @@ def _together(run: Sequence[bytes | Short], rows: int, width: int) -> pa.Array:
 
 
 def _binary(matrix: npt.NDArray[np.uint8], is_used: npt.NDArray[np.bool_] | None) -> pa.Array:
-    """A binary array of the matrix's rows, without unused bytes."""
+    """Return a binary array of the matrix's rows, without unused bytes."""
     rows, width = matrix.shape
     offsets = np.zeros(rows + 1, np.int32)
     lengths = np.full(rows, width) if is_used is None else np.count_nonzero(is_used, axis=1)
@@ -138,7 +138,7 @@ class AvroEncoder:
         ]
 
     def encode(self, batch: pa.RecordBatch) -> pa.Array:
-        """Binary array, one Avro record per row, no nulls.
+        """Encode a binary array, one Avro record per row, no nulls.
 
         Raises SchemaMismatch when a column is missing, has another type, or is null where the schema has no null.
         """
@@ -224,7 +224,7 @@ def _enum(symbols: tuple[str, ...]) -> Pieces:
 
 
 def _decimal(size: int | None) -> Pieces:
-    """Decimals in big-endian two's complement: `size` bytes (fixed), or 16 bytes with their length (bytes)."""
+    """Return decimals in big-endian two's complement: `size` bytes (fixed), or 16 bytes with their length (bytes)."""
 
     def encode(array: pa.Array) -> list[Piece]:
         little = buffer_numbers(array.buffers()[1], np.uint8)[16 * array.offset : 16 * (array.offset + len(array))]
@@ -256,7 +256,7 @@ def _nullable(inner: Pieces, null_branch: int) -> Pieces:
 
 
 def _union(avro: list[AvroType], arrow: pa.DataType) -> Pieces:
-    """The non-null member of a struct with a member for each type; null for a struct without one."""
+    """Return the non-null member of a struct with a member for each type; null for a struct without one."""
     assert pa.types.is_struct(arrow)
     members = [number for number, branch in enumerate(avro) if branch != "null"]
     inner = [_encoder(avro[branch], arrow.field(number).type) for number, branch in enumerate(members)]
@@ -308,7 +308,7 @@ def _map(value: Pieces) -> Pieces:
 
 
 def _blocks(counts: npt.NDArray[np.int64], items: pa.Array) -> list[Piece]:
-    """One block per array or map: its count, its items, and the count 0 that ends it."""
+    """Return one block per array or map: its count, its items, and the count 0 that ends it."""
     offsets = np.zeros(len(counts) + 1, dtype=np.int32)
     np.cumsum(counts, out=offsets[1:])
     content = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), items), _NOTHING)

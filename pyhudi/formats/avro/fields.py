@@ -72,7 +72,7 @@ Reader: TypeAlias = Callable[[Walk, Positions, Positions, bool], FieldValues]
 
 
 def integer(arrow: pa.DataType, bits: int) -> Reader:
-    """Reader of `int` (32 bits) and `long` (64)."""
+    """Return a reader of `int` (32 bits) and `long` (64)."""
 
     def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> FieldValues:
         values, behind = walk.varints(at, limits)
@@ -93,7 +93,7 @@ def _typed(array: pa.Array, arrow: pa.DataType) -> pa.Array:
 
 
 def number(dtype: np.dtype[np.floating], arrow: pa.DataType) -> Reader:
-    """Reader of `float` and `double`, which are stored as in memory."""
+    """Return a reader of `float` and `double`, which are stored as in memory."""
 
     def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> FieldValues:
         behind = walk.check(at + dtype.itemsize, limits)
@@ -113,7 +113,7 @@ def boolean(walk: Walk, at: Positions, limits: Positions, build: bool) -> FieldV
 
 
 def variable(arrow: pa.DataType) -> Reader:
-    """Reader of `string` and `bytes`, decimals included."""
+    """Return a reader of `string` and `bytes`, decimals included."""
 
     def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> FieldValues:
         lengths, starts = walk.varints(at, limits)
@@ -136,7 +136,7 @@ def variable(arrow: pa.DataType) -> Reader:
 
 
 def _views(buffer: Buffer, starts: Positions, lengths: npt.NDArray[np.int64]) -> pa.Array:
-    """Binary views into the buffer: {length, 12 bytes} when short, else {length, prefix, buffer, offset}."""
+    """Return binary views into the buffer: {length, 12 bytes} when short, else {length, prefix, buffer, offset}."""
     views = np.zeros((len(starts), 2), dtype="<u8")
     first, second = buffer.words[starts], buffer.words[starts + 8 if len(starts) else starts]
     keep = np.clip(lengths, 0, 12)
@@ -152,7 +152,7 @@ def _views(buffer: Buffer, starts: Positions, lengths: npt.NDArray[np.int64]) ->
 
 
 def fixed(size: int, arrow: pa.DataType) -> Reader:
-    """Reader of `fixed`, decimals included."""
+    """Return a reader of `fixed`, decimals included."""
 
     def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> FieldValues:
         behind = walk.check(at + size, limits)
@@ -168,7 +168,7 @@ def fixed(size: int, arrow: pa.DataType) -> Reader:
 
 
 def _decimals(matrix: npt.NDArray[np.uint8], arrow: pa.DataType, where: str) -> pa.Array:
-    """Decimals from big-endian two's complement rows of one width."""
+    """Return decimals from big-endian two's complement rows of one width."""
     rows, size = matrix.shape
     wide = np.empty((rows, 16), dtype=np.uint8)
     sign = np.where(matrix[:, 0] >= 0x80, 0xFF, 0).astype(np.uint8) if size else np.zeros(rows, np.uint8)
@@ -184,7 +184,7 @@ def _decimals(matrix: npt.NDArray[np.uint8], arrow: pa.DataType, where: str) -> 
 
 
 def _decimal_of_bytes(binary: pa.Array, arrow: pa.DataType, where: str) -> pa.Array:
-    """Decimals from byte strings of any width: padded on the left with their sign, one width at a time."""
+    """Return decimals from byte strings of any width: padded on the left with their sign, one width at a time."""
     lengths = pc.binary_length(binary).to_numpy(zero_copy_only=False)
     out = np.zeros((len(binary), 16), dtype=np.uint8)
     for size in np.unique(lengths):
@@ -197,7 +197,7 @@ def _decimal_of_bytes(binary: pa.Array, arrow: pa.DataType, where: str) -> pa.Ar
 
 
 def enum(symbols: tuple[str, ...]) -> Reader:
-    """Reader of `enum`, as text."""
+    """Return a reader of `enum`, as text."""
     words = pa.array(symbols, pa.string())
 
     def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> FieldValues:
@@ -215,7 +215,7 @@ _Repeated: TypeAlias = pa.ListType | pa.MapType
 
 
 def sole_branch(inner: Reader) -> Reader:
-    """Reader of a union of one type."""
+    """Return a reader of a union of one type."""
 
     def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> FieldValues:
         branches, behind = walk.varints(at, limits)
@@ -227,7 +227,7 @@ def sole_branch(inner: Reader) -> Reader:
 
 
 def nullable(inner: Reader, null_branch: int, arrow: pa.DataType) -> Reader:
-    """Reader of a union of null and one type."""
+    """Return a reader of a union of null and one type."""
 
     def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> FieldValues:
         branches, behind = walk.varints(at, limits)
@@ -250,7 +250,7 @@ def nullable(inner: Reader, null_branch: int, arrow: pa.DataType) -> Reader:
 
 
 def union(readers: Sequence[Reader | None], arrow: pa.StructType) -> Reader:
-    """Reader of a union of several types as a struct; at most one member of a row is not null, none for null.
+    """Return a reader of a union of several types as a struct; at most one member of a row is not null, none for null.
 
     Args:    readers: of the branches in their order, None for null; arrow: a struct of the non-null branches.
     """
@@ -280,7 +280,7 @@ def union(readers: Sequence[Reader | None], arrow: pa.StructType) -> Reader:
 
 
 def record(inner: list[Reader], arrow: pa.StructType) -> Reader:
-    """Reader of a record, from the readers of its fields."""
+    """Return a reader of a record, from the readers of its fields."""
 
     def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> FieldValues:
         arrays: list[pa.Array] = []
@@ -298,7 +298,7 @@ def record(inner: list[Reader], arrow: pa.StructType) -> Reader:
 
 
 def repeated(item: Reader, arrow: _Repeated) -> Reader:
-    """Reader of an array or a map, from the reader of its items."""
+    """Return a reader of an array or a map, from the reader of its items."""
 
     def read(walk: Walk, at: Positions, limits: Positions, build: bool) -> FieldValues:
         at = at.copy()
@@ -337,7 +337,7 @@ def repeated(item: Reader, arrow: _Repeated) -> Reader:
 
 
 def _block_counts(walk: Walk, at: Positions, limits: Positions) -> tuple[npt.NDArray[np.int64], Positions]:
-    """Item counts of the next blocks; a negative count is followed by the block's size in bytes."""
+    """Return item counts of the next blocks; a negative count is followed by the block's size in bytes."""
     counts, behind = walk.varints(at, limits)
     sized = counts < 0
     if sized.any():

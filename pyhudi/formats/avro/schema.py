@@ -74,7 +74,7 @@ _LOGICAL: Mapping[tuple[str, str], pa.DataType] = {
 
 @lru_cache(maxsize=256)
 def arrow_from_avro(text: str, *, unions: bool = False) -> pa.Schema:
-    """The Arrow schema of an Avro record schema, all fields in order, including any meta columns.
+    """Return the Arrow schema of an Avro record schema, all fields in order, including any meta columns.
 
     Args:    text: the schema as JSON; unions: a union of several types is a struct, instead of an error.
     Returns: list items are named `element`, map entries `key` and `value`; enums and UUIDs are strings.
@@ -90,7 +90,7 @@ def arrow_from_checked(schema: CheckedSchema, *, unions: bool = False) -> pa.Sch
 
 
 def nullable_branch(union: Sequence[AvroType]) -> tuple[AvroType | None, bool]:
-    """A union's single non-null type (None when there are several or none), and whether null is in it."""
+    """Return a union's single non-null type (None when there are several or none), and whether null is in it."""
     types = [branch for branch in union if branch != "null"]
     return (types[0] if len(types) == 1 else None), len(types) < len(union)
 
@@ -108,7 +108,7 @@ def _arrow_field(field: Body, path: str, unions: bool) -> pa.Field:
 
 
 def _arrow_type(avro: AvroType, path: str, unions: bool) -> tuple[pa.DataType, bool]:
-    """The Arrow type of a type without references, and whether it may be null."""
+    """Return the Arrow type of a type without references, and whether it may be null."""
     if not isinstance(avro, list):
         plain = _plain(avro, path, unions)
         return plain, pa.types.is_null(plain)
@@ -208,7 +208,7 @@ def avro_from_arrow(schema: pa.Schema, table_name: str, *, with_meta: bool) -> s
 
 @lru_cache(maxsize=_CACHED_SCHEMAS_MAX)
 def _avro_json(schema: bytes, table_name: str, with_meta: bool) -> str:
-    """The Avro JSON, cached because each file and each log block needs it."""
+    """Return the Avro JSON, cached because each file and each log block needs it."""
     problems: list[str] = []
     name = avro_name(table_name)
     record = _record(
@@ -225,7 +225,7 @@ def _avro_json(schema: bytes, table_name: str, with_meta: bool) -> str:
 
 
 def storable(schema: pa.Schema) -> pa.Schema:
-    """The types of the columns as stored in a Hudi table: int8 → int32, large_string → string, zones → UTC.
+    """Return the types of the columns as stored in a Hudi table: int8 → int32, large_string → string, zones → UTC.
 
     Meta columns are left out. Raises SchemaMismatch naming every column that can't be stored.
     """

@@ -40,7 +40,7 @@ class Buffer:
 
 
 def decode_varints(buffer: Buffer, positions: Positions, where: str) -> tuple[npt.NDArray[np.int64], Positions]:
-    """One number at each position, and the positions after them. Raises CorruptFile for more than ten bytes."""
+    """Decode one number at each position, and the positions after them. Raises CorruptFile for more than ten bytes."""
     first = buffer.data[positions]
     if not (first & 0x80).any():  # union branches, short texts: one byte each
         small = first.astype(np.int64)
@@ -76,7 +76,7 @@ def _decode_short(
 def _long_varints(
     buffer: Buffer, positions: Positions, words: npt.NDArray[np.uint64], where: str
 ) -> tuple[npt.NDArray[np.uint64], Positions]:
-    """Varints of nine or ten bytes: 56 bits from the first word, the rest byte by byte."""
+    """Return varints of nine or ten bytes: 56 bits from the first word, the rest byte by byte."""
     low, _ = _decode_short(words, np.full(len(words), np.uint64(1) << np.uint64(63)))
     ninth = buffer.data[positions + 8].astype(np.uint64)
     tenth = buffer.data[positions + 9].astype(np.uint64)
@@ -89,7 +89,7 @@ def _long_varints(
 
 
 def varint_matrix(values: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint8], Positions | None]:
-    """The bytes of each number in a matrix row, and their count per row; None if every number fills its row."""
+    """Return the bytes of each number in a matrix row, and their count per row; None if every number fills its row."""
     zigzag = ((values << 1) ^ (values >> 63)).view(np.uint64)
     width = 1
     if len(zigzag):
@@ -109,7 +109,7 @@ def varint_matrix(values: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint8],
 
 
 def encode_varints(values: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
-    """The concatenated bytes of all numbers, and their offsets (one more than the numbers)."""
+    """Encode the concatenated bytes of all numbers, and their offsets (one more than the numbers)."""
     matrix, lengths = varint_matrix(values)
     offsets = np.arange(len(values) + 1, dtype=np.int32)
     if lengths is None:

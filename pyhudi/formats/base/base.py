@@ -76,7 +76,7 @@ class Footer:
     avro_schema: str | None = None
 
     def key_values(self, schema_key: str) -> dict[str, str]:
-        """The entries to write; absent values have none."""
+        """Return the entries to write; absent values have none."""
         entries = {
             BLOOM_FILTER_KEY: self.bloom_base64,
             BLOOM_TYPE_KEY: self.bloom_type,
@@ -154,11 +154,11 @@ class BaseFileReader(Protocol):
         ...
 
     def low_cardinality_columns(self) -> tuple[str, ...]:
-        """Top-level string columns that the file stores as a small dictionary."""
+        """Return top-level string columns that the file stores as a small dictionary."""
         ...
 
     def plain_columns(self) -> frozenset[str]:
-        """Top-level columns that the file stores without a dictionary."""
+        """Return top-level columns that the file stores without a dictionary."""
         ...
 
     def batches(
@@ -169,7 +169,7 @@ class BaseFileReader(Protocol):
         may_match: RangeTest | None = None,
         parts: Sequence[int] | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Rows in file order, streamed: only one batch is decoded at a time.
+        """Return rows in file order, streamed: only one batch is decoded at a time.
 
         Args:
             columns: top-level names in the order of the result (None = all, in file order); missing names are left out.
@@ -203,11 +203,11 @@ class BaseFileReader(Protocol):
         ...
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """One whole column, in memory."""
+        """Return one whole column, in memory."""
         ...
 
     def ranges(self, names: Sequence[str]) -> tuple[ColumnRange, ...]:
-        """Statistics of columns, dotted names of struct fields among them. Data is read if the footer is not
+        """Return statistics of columns, dotted names of struct fields among them. Data is read if the footer is not
         sufficient. Columns that the file lacks, and lists, maps and structs, have none.
         """
         ...
@@ -253,7 +253,7 @@ class BaseFileWriter(Protocol):
         ...
 
     def ranges(self) -> tuple[ColumnRange, ...]:
-        """The ranges of the closed file's watched columns, equal to those of a reader."""
+        """Return the ranges of the closed file's watched columns, equal to those of a reader."""
         ...
 
     def abandon(self) -> None:
@@ -313,7 +313,7 @@ def close_quietly(*parts: Closeable | None) -> None:
 
 
 def rows_among(batches: Iterable[tuple[int, pa.Array]], values: pa.Array) -> npt.NDArray[np.int64]:
-    """The numbers of the rows with one of the values.
+    """Return the numbers of the rows with one of the values.
 
     Args:   batches: of a column, ascending, each with the number of its first row.
     """
@@ -326,7 +326,7 @@ def rows_among(batches: Iterable[tuple[int, pa.Array]], values: pa.Array) -> npt
 
 @lru_cache(maxsize=64)  # each new file needs it; Arrow compares schemas without metadata, which is not used
 def file_schema(schema: pa.Schema) -> pa.Schema:
-    """`schema` with the types that a base file stores, all nullable, without metadata; meta columns come first.
+    """Return `schema` with the types that a base file stores, all nullable, without metadata; meta columns come first.
 
     Raises SchemaMismatch naming every column that can't be stored.
     """
@@ -347,7 +347,7 @@ def _optional(kind: pa.DataType) -> pa.DataType:
 
 
 def fit(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArray:
-    """`column` as `kind`, unchanged when it has that type. Raises SchemaMismatch when a value does not fit."""
+    """Return `column` as `kind`, unchanged when it has that type. Raises SchemaMismatch when a value does not fit."""
     if column.type == kind:
         return column
     try:
@@ -383,7 +383,7 @@ _FORMAT_OF_EXTENSION = {".parquet": "PARQUET", ".orc": "ORC"}
 
 
 def extension_of(format_name: str) -> str:
-    """The file name extension of a format, with the dot. Raises ConfigError for a format that we can't write."""
+    """Return the file name extension of a format, with the dot. Raises ConfigError for a format that we can't write."""
     name = BASE_FORMATS.canonical(format_name)
     return next(extension for extension, format_name in _FORMAT_OF_EXTENSION.items() if format_name == name)
 

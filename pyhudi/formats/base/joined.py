@@ -34,7 +34,7 @@ _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 def folder_columns(source_partition: str) -> dict[str, pa.Scalar]:
-    """The columns that hive-style folders name, with their value."""
+    """Return the columns that hive-style folders name, with their value."""
     columns: dict[str, pa.Scalar] = {}
     for folder in source_partition.split("/"):
         name, equals, text = folder.partition("=")

@@ -226,7 +226,7 @@ def _text(value: object) -> str:
 
 
 def _typed_schema(schema_in_file: pa.Schema, avro_schema: str | None) -> pa.Schema:
-    """The logical types of the columns: those of the Avro schema if the file has one, else timestamps in UTC."""
+    """Return the logical types of the columns: those of the Avro schema if the file has one, else timestamps in UTC."""
     column_types: dict[str, pa.DataType] = {}
     if avro_schema is not None:
         try:
@@ -326,7 +326,7 @@ class OrcWriter:
 
 
 def _with_range(schema: pa.Schema, names: Sequence[str]) -> list[str]:
-    """The columns that can have a range, without lists, maps and structs."""
+    """Return the columns that can have a range, without lists, maps and structs."""
     kinds = ((name, column_type(schema, name)) for name in names)
     return [name for name, kind in kinds if kind is not None and not pa.types.is_nested(kind)]
 

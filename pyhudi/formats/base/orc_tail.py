@@ -18,7 +18,7 @@ __all__ = ["HeldTail", "user_metadata"]
 
 
 def user_metadata(entries: Mapping[str, str], chunk_bytes: int | None) -> bytes:
-    """The footer's field 5, once per entry: a message of name (1) and value (2).
+    """Return the footer's field 5, once per entry: a message of name (1) and value (2).
 
     Args:    chunk_bytes: the file's compression block; None: the file is not compressed, and has no chunks.
     """
@@ -28,7 +28,7 @@ def user_metadata(entries: Mapping[str, str], chunk_bytes: int | None) -> bytes:
 
 
 def _chunks(data: bytes, chunk_bytes: int) -> bytes:
-    """`data` as uncompressed chunks of a compressed stream: three bytes of `length * 2 + 1`, then the bytes."""
+    """Return `data` as uncompressed chunks of a compressed stream: three bytes of `length * 2 + 1`, then the bytes."""
     out = bytearray()
     for first in range(0, len(data), chunk_bytes):
         piece = data[first : first + chunk_bytes]

@@ -186,14 +186,14 @@ class ParquetReader:
             return frozenset(self._schema.names) & plain
 
     def _first_chunks(self) -> Iterator[pq.ColumnChunkMetaData]:
-        """The metadata of the first row group's columns."""
+        """Yield the metadata of the first row group's columns."""
         metadata = self._footer.metadata
         if metadata.num_row_groups:
             group, unreadable = metadata.row_group(0), self._footer.unreadable_chunks
             yield from (group.column(index) for index in range(metadata.num_columns) if (0, index) not in unreadable)
 
     def chunks(self) -> tuple[ParquetFooter, ChunkSource]:
-        """The footer, and the file as a source of column chunks. Raises CorruptFile."""
+        """Return the footer, and the file as a source of column chunks. Raises CorruptFile."""
         with as_corrupt_file(self.where, "Parquet"):
             return self._footer, ChunkSource(self._input, self.where, groups_of(self._footer.thrift))
 
@@ -244,7 +244,7 @@ class ParquetReader:
     def _numbered_of_group(
         self, file: pq.ParquetFile, row_group: int, names: list[str], batch_rows: int
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """The rows of one row group, batch by batch, each with the number of its first row there."""
+        """Yield the rows of one row group, batch by batch, each with the number of its first row there."""
         first, group = 0, file.metadata.row_group(row_group)
         is_large = group.total_byte_size > _SMALL_ROW_GROUP_BYTES
         for batch in file.iter_batches(batch_rows, row_groups=[row_group], columns=names, use_threads=is_large):
@@ -291,7 +291,7 @@ class ParquetReader:
                 first = behind
 
     def _rows_at(self, row_group: int, names: list[str], rows: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
-        """The rows of one row group, which is read up to the last of them if single pages can't be read."""
+        """Yield the rows of one row group, which is read up to the last of them if single pages can't be read."""
         batch = self._of_pages(row_group, names, rows) if self._state is not None and len(rows) <= _PAGED_ROWS else None
         if batch is not None:
             yield batch
@@ -356,7 +356,7 @@ class ParquetReader:
             )
 
     def _convert_types(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The batch with Gregorian days, and with UTC on INT96 columns."""
+        """Return the batch with Gregorian days, and with UTC on INT96 columns."""
         if self._outline.calendar is not None:
             batch = self._outline.calendar.rebased(batch, self._schema, self.where)
         kinds = [self._schema.field(name).type for name in batch.schema.names]
@@ -401,7 +401,7 @@ def parquet_rows(file: pq.ParquetFile, where: str, batch_rows: int) -> pa.Record
 
 
 def _with_int96(file: pq.ParquetFile) -> pa.Schema:
-    """The file's Arrow schema without metadata, and with UTC on INT96 columns, which carry no zone mark."""
+    """Return the file's Arrow schema without metadata, and with UTC on INT96 columns, which carry no zone mark."""
     schema = file.schema_arrow.remove_metadata()
     columns = file.schema
     leaves = [columns.column(index).physical_type for index in range(len(columns.names))]

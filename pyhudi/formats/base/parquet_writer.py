@@ -45,7 +45,7 @@ _WORTH_SHARE = 0.15
 
 
 def dictionary_paths(table: pa.Table, schema: pa.Schema, plain: Collection[str] = ()) -> list[str]:
-    """Parquet paths of the leaves of `table` (a row group, columns of `schema`) that should have a dictionary.
+    """Return Parquet paths of the leaves of `table` (a row group, columns of `schema`) that should have a dictionary.
 
     Args: plain: columns known not to benefit.
     """
@@ -122,7 +122,7 @@ _PAGE_ROWS = 4096  # readers of single rows decompress whole pages; smaller ones
 
 @cache
 def _page_limits() -> Mapping[str, int]:
-    """The option that limits the rows of a page, if this pyarrow has it."""
+    """Return the option that limits the rows of a page, if this pyarrow has it."""
     limits = {"max_rows_per_page": _PAGE_ROWS}
     try:
         pq.ParquetWriter(pa.BufferOutputStream(), pa.schema([]), **limits).close()  # type: ignore[arg-type]
@@ -208,7 +208,7 @@ class ParquetWriter:
         )  # fmt: skip
 
     def _encode_row_group(self, rows: pa.Table, dictionaries: Collection[str] | None = None) -> list[Picked]:
-        """The chunks of a row group with these rows, in memory."""
+        """Encode the chunks of a row group with these rows, in memory."""
         sink = pa.BufferOutputStream()
         with self._pyarrow_writer(sink, rows.schema, dictionaries) as writer:
             writer.write_table(rows, row_group_size=max(1, len(rows)))
@@ -219,7 +219,7 @@ class ParquetWriter:
         return copyable_groups(source, self._empty_footer()) if isinstance(source, ParquetReader) else frozenset()
 
     def _empty_footer(self) -> ParquetFooter:
-        """The footer of a file with these columns and without rows."""
+        """Return the footer of a file with these columns and without rows."""
         sink = pa.BufferOutputStream()
         self._pyarrow_writer(sink, self._schema).close()
         return read_footer(pa.BufferReader(sink.getvalue()))
@@ -292,13 +292,13 @@ def _is_float(schema: pa.Schema, name: str) -> bool:
 
 
 def _leaves(footer: ParquetFooter) -> dict[str, int]:
-    """Leaf columns by path."""
+    """Return leaf columns by path."""
     schema = footer.metadata.schema
     return {schema.column(at).path: at for at in range(len(schema))}
 
 
 def copyable_groups(source: ParquetReader, ours: ParquetFooter) -> frozenset[int]:
-    """The row groups of a file that have the form of this writer's: same leaves, in this file, not encrypted."""
+    """Return the row groups of a file that have the form of this writer's: same leaves, in this file, not encrypted."""
     try:
         footer, chunks = source.chunks()
     except CorruptFile:

@@ -106,7 +106,7 @@ class FooterRanges:
         return whole, is_exact
 
     def top_level(self, name: str) -> str:
-        """The file's top-level column that contains this one."""
+        """Return the file's top-level column that contains this one."""
         return name if self._schema.get_field_index(name) >= 0 else name.partition(".")[0]
 
     def _chunk(self, whole: ColumnRange, number: int, position: int) -> tuple[ColumnRange, bool]:
@@ -173,7 +173,7 @@ class Batches(Protocol):
 
 
 def ranges_of_file(reader: Batches | None, footer: FooterRanges, names: Sequence[str]) -> tuple[ColumnRange, ...]:
-    """The ranges of these columns, from the footer or, where that is not sufficient, from the rows.
+    """Return the ranges of these columns, from the footer or, where that is not sufficient, from the rows.
 
     Args:    reader: None when the footer is known to be sufficient.
     """
@@ -195,7 +195,7 @@ def ranges_of_file(reader: Batches | None, footer: FooterRanges, names: Sequence
 
 
 def nan_columns(rows: pa.Table, names: Sequence[str]) -> Iterator[str]:
-    """The float columns among these that hold NaN."""
+    """Yield the float columns among these that hold NaN."""
     for name in names:
         kind = column_type(rows.schema, name)
         if kind is not None and pa.types.is_floating(kind) and pc.any(pc.is_nan(values_of(rows, name))).as_py():

@@ -77,7 +77,7 @@ class Block:
 def read_block(
     source: Seekable, offset: int, limit: int, codec: int, where: str, *, expected: bytes | None = None
 ) -> Block:
-    """The block at an offset of the file; it must end before `limit`.
+    """Read the block at an offset of the file; it must end before `limit`.
 
     Args:    source: seekable, with `read`; codec: its number in the trailer; expected: the required magic.
     Raises:  CorruptFile, UnsupportedTable for another codec.
@@ -103,12 +103,12 @@ def read_block(
 
 
 def block_bytes(header: bytes) -> int:
-    """The number of bytes of the block according to its header, unchecked."""
+    """Return the number of bytes of the block according to its header, unchecked."""
     return _HEADER.size + int(_HEADER.unpack(header)[1])
 
 
 def encode_block(magic: bytes, body: bytes, previous: int, codec: int) -> bytes:
-    """The bytes of a block. `previous`: offset of the last block of this kind, -1 for none."""
+    """Encode the bytes of a block. `previous`: offset of the last block of this kind, -1 for none."""
     packed = _packed(body, codec)
     data_size = _HEADER.size + len(packed)
     checksums = bytes(4 * -(-data_size // _BYTES_PER_CHECKSUM))  # the format requires their space, not their values
@@ -124,7 +124,7 @@ def behind_block(stored: bytes, previous: int) -> bytes:
 
 
 def gzipped(data: bytes) -> bytes:
-    """A gzip member, without a time."""
+    """Return a gzip member, without a time."""
     compressor = deflate.compressobj(LEVEL, deflate.DEFLATED, _GZIP)
     return bytes(compressor.compress(data) + compressor.flush())
 

@@ -82,15 +82,15 @@ class Entries:
         return [self.content[start:end] for start, end in places]
 
     def key_array(self) -> pa.Array:
-        """The keys, binary."""
+        """Return the keys, binary."""
         return self.key_column.array()
 
     def values(self) -> pa.Array:
-        """The values, binary."""
+        """Return the values, binary."""
         return pieces(self.content, [self.value_starts, self.value_ends])
 
     def value(self, row: int) -> bytes:
-        """One value."""
+        """Return one value."""
         return self.content[self.value_starts[row] : self.value_ends[row]]
 
     def start(self, row: int) -> int:
@@ -98,13 +98,13 @@ class Entries:
         return int(self.key_starts[row]) - _LENGTHS.size if row < len(self) else len(self.content)
 
     def find(self, key: bytes) -> int | None:
-        """The row of a key, the first of several, None when it is missing."""
+        """Find the row of a key, the first of several, None when it is missing."""
         keys = self.key_column
         row = bisect_left(keys, key)
         return row if row < len(keys) and keys[row] == key else None
 
     def select(self, rows: Places | slice) -> Entries:
-        """The entries of these ascending rows, in the same content."""
+        """Return the entries of these ascending rows, in the same content."""
         places = (self.key_starts, self.key_ends, self.value_starts, self.value_ends)
         return Entries(self.content, *(place[rows] for place in places))
 
@@ -138,18 +138,18 @@ def _joined(arrays: list[pa.Array]) -> Entries:
 
 
 def full_key(key: bytes) -> bytes:
-    """A key in HBase's form: the length of the row, the row, and a constant suffix."""
+    """Return a key in HBase's form: the length of the row, the row, and a constant suffix."""
     return _ROW.pack(len(key)) + key + KEY_END
 
 
 def encode_entry(key: bytes, value: bytes) -> bytes:
-    """One entry."""
+    """Encode one entry."""
     lengths = _LENGTHS.pack(len(key) + _KEY_OVERHEAD, len(value), len(key))
     return b"".join((lengths, key, KEY_END, value, _MEMSTORE_TIME))
 
 
 def encode_entries(keys: pa.Array, values: pa.Array) -> pa.Buffer:
-    """The concatenated entries of keys and values (binary, no nulls; values may be a dictionary)."""
+    """Encode the concatenated entries of keys and values (binary, no nulls; values may be a dictionary)."""
     suffix, end, between = (pa.scalar(part, pa.binary()) for part in (KEY_END, _MEMSTORE_TIME, b""))
     tails: list[pa.Array | pa.Scalar] = [suffix, values, end]
     if isinstance(values, pa.DictionaryArray):
@@ -168,7 +168,7 @@ def encode_entries(keys: pa.Array, values: pa.Array) -> pa.Buffer:
 
 
 def value_lengths(values: pa.Array) -> npt.NDArray[np.int64]:
-    """The number of bytes of each value: binary, or a dictionary of binary."""
+    """Return the number of bytes of each value: binary, or a dictionary of binary."""
     if isinstance(values, pa.DictionaryArray):
         return np.take(_lengths_of(values.dictionary), values.indices.to_numpy())
     return _lengths_of(values)
@@ -180,7 +180,7 @@ def _lengths_of(column: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def decode_entries(content: bytes, where: str) -> Entries:
-    """The entries of a data block's body. Raises CorruptFile."""
+    """Decode the entries of a data block's body. Raises CorruptFile."""
     if _COLUMNS_FROM_BYTES <= len(content) <= _COLUMNS_TO_BYTES:
         entries = _of_one_length(content)
         if entries is not None:
@@ -189,13 +189,13 @@ def decode_entries(content: bytes, where: str) -> Entries:
 
 
 def first_key(body: bytes, start: int = 0) -> bytes:
-    """The key of the entry that begins at `start` in the body of a block."""
+    """Return the key of the entry that begins at `start` in the body of a block."""
     _, _, row_length = _LENGTHS.unpack_from(body, start)
     return body[start + _LENGTHS.size : start + _LENGTHS.size + row_length]
 
 
 def decode_together(bodies: Sequence[bytes]) -> Entries | None:
-    """The entries of several data blocks, in order; None if the blocks can only be decoded one by one."""
+    """Decode the entries of several data blocks, in order; None if the blocks can only be decoded one by one."""
     content = b"".join(bodies)
     if not _COLUMNS_FROM_BYTES <= len(content) <= _COLUMNS_TO_BYTES:
         return None
@@ -210,7 +210,7 @@ def decode_together(bodies: Sequence[bytes]) -> Entries | None:
 
 
 def joined(parts: Sequence[Entries]) -> Entries:
-    """The entries of several data blocks, in order."""
+    """Return the entries of several data blocks, in order."""
     if len(parts) == 1:
         return parts[0]
     first = np.cumsum([0, *(len(part.content) for part in parts[:-1])])
@@ -225,7 +225,7 @@ def joined(parts: Sequence[Entries]) -> Entries:
 
 
 def _of_one_length(content: bytes) -> Entries | None:
-    """The entries of a body whose keys have one length, without a loop; None for another body.
+    """Return the entries of a body whose keys have one length, without a loop; None for another body.
 
     HBase's suffix ends each key, so its positions locate the entries. If it also occurs in a value, or lengths are
     damaged, some entry does not end where the next one begins.
@@ -285,7 +285,7 @@ def _one_by_one(content: bytes, where: str) -> Entries:
 
 
 def _lengths(content: bytes, starts: Places) -> tuple[Places, Places, Places]:
-    """Length of key, value and row of the entries that start there."""
+    """Return the length of key, value and row of the entries that start there."""
     if not len(starts):
         return starts, starts, starts
     heads = np.lib.stride_tricks.sliding_window_view(np.frombuffer(content, np.uint8), _LENGTHS.size)[starts]

@@ -37,7 +37,7 @@ __all__ = [
 
 
 def hadoop_vint(value: int) -> bytes:
-    """A number of Hadoop's WritableUtils, not negative."""
+    """Return a number of Hadoop's WritableUtils, not negative."""
     if value <= 127:
         return bytes((value,))
     payload = value.to_bytes((value.bit_length() + 7) // 8, "big")
@@ -45,7 +45,7 @@ def hadoop_vint(value: int) -> bytes:
 
 
 def read_hadoop_vint(data: bytes, position: int, where: str) -> tuple[int, int]:
-    """A number of Hadoop's WritableUtils and where the next byte starts. Raises CorruptFile."""
+    """Read a number of Hadoop's WritableUtils and where the next byte starts. Raises CorruptFile."""
     if position >= len(data):
         raise CorruptFile(f"{where}: an index entry without the length of its key.")
     first = data[position] - 256 if data[position] > 127 else data[position]
@@ -91,16 +91,16 @@ class BlockIndex:
         return cls(rows, [entry.offset for entry in entries], [entry.size_bytes for entry in entries])
 
     def block_of(self, key: bytes) -> int:
-        """The number of the only block that can have a key; -1 before the first."""
+        """Return the number of the only block that can have a key; -1 before the first."""
         return bisect_right(self.rows, key) - 1
 
     def blocks_before(self, key: bytes | None) -> int:
-        """The number of blocks that begin before a key; all of them for None, the end of the file."""
+        """Return the number of blocks that begin before a key; all of them for None, the end of the file."""
         return len(self.rows) if key is None else bisect_left(self.rows, key)
 
 
 def row_of(key: bytes, where: str) -> bytes:
-    """The row in a key of a data index. Raises CorruptFile."""
+    """Return the row in a key of a data index. Raises CorruptFile."""
     if len(key) < _ROW.size:
         raise CorruptFile(f"{where}: an index key of {len(key)} bytes has no row.")
     (length,) = _ROW.unpack_from(key)
@@ -110,14 +110,14 @@ def row_of(key: bytes, where: str) -> bytes:
 
 
 def encode_root_index(entries: Iterable[IndexEntry]) -> bytes:
-    """The body of a root index, or of the index of meta blocks."""
+    """Encode the body of a root index, or of the index of meta blocks."""
     return b"".join(
         _POINTER.pack(entry.offset, entry.size_bytes) + hadoop_vint(len(entry.key)) + entry.key for entry in entries
     )
 
 
 def decode_root_index(body: bytes, count: int, where: str) -> list[IndexEntry]:
-    """The first `count` entries (HBase may put more bytes after them). Raises CorruptFile."""
+    """Decode the first `count` entries (HBase may put more bytes after them). Raises CorruptFile."""
     if not 0 <= count <= len(body) // _MIN_ENTRY:
         raise CorruptFile(f"{where}: an index of {len(body)} bytes can't hold {count} entries.")
     entries: list[IndexEntry] = []
@@ -143,7 +143,7 @@ def _key(body: bytes, position: int, where: str) -> tuple[bytes, int]:
 
 
 def decode_inner_index(body: bytes, where: str) -> list[IndexEntry]:
-    """The entries of a leaf or intermediate index. Raises CorruptFile."""
+    """Decode the entries of a leaf or intermediate index. Raises CorruptFile."""
     if len(body) < _COUNT.size:
         raise CorruptFile(f"{where}: an index of {len(body)} bytes has no count.")
     (count,) = _COUNT.unpack_from(body)
@@ -203,15 +203,15 @@ class IndexTree:
         return len(self.root) + sum(len(index.rows) for index in (self._top, *self._inner.values()) if index)
 
     def places(self, numbers: Sequence[int]) -> list[BlockPlace]:
-        """The positions of blocks in the root index, by their numbers."""
+        """Return the positions of blocks in the root index, by their numbers."""
         return [BlockPlace(self.top.offsets[number], self.top.sizes[number]) for number in numbers]
 
     def shares(self, keys: KeyColumn) -> list[Share]:
-        """The data blocks that may have these keys, with the keys. Raises CorruptFile."""
+        """Return the data blocks that may have these keys, with the keys. Raises CorruptFile."""
         return list(self._shares(self.top, self.levels, keys, 0, len(keys)))
 
     def _shares(self, index: BlockIndex, level: int, keys: KeyColumn, first: int, end: int) -> Iterator[Share]:
-        """The blocks below an index that may have the keys `first` to `end`: a step per block, not per key."""
+        """Yield the blocks below an index that may have the keys `first` to `end`: a step per block, not per key."""
         while first < end:
             number = index.block_of(keys[first])
             behind = _keys_before(index, number + 1, keys, first, end)
@@ -222,7 +222,7 @@ class IndexTree:
             first = behind
 
     def places_of(self, keys: PrefixRange) -> Iterator[BlockPlace]:
-        """The data blocks that may have keys of a range. Raises CorruptFile."""
+        """Return the data blocks that may have keys of a range. Raises CorruptFile."""
         return self._places(self.top, self.levels, keys)
 
     def _places(self, index: BlockIndex, level: int, keys: PrefixRange) -> Iterator[BlockPlace]:
@@ -240,7 +240,7 @@ class IndexTree:
 
 
 def _keys_before(index: BlockIndex, number: int, keys: KeyColumn, first: int, end: int) -> int:
-    """The first of the keys `first + 1` to `end` with which the block `number` begins."""
+    """Return the first of the keys `first + 1` to `end` with which the block `number` begins."""
     if number >= len(index.rows):
         return end
     if first + 1 == end or keys[first + 1] >= index.rows[number]:

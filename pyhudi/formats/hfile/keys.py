@@ -51,15 +51,15 @@ class KeyColumn(Sequence[bytes]):
         return self.content[self.starts[row] : self.ends[row]]
 
     def array(self) -> pa.Array:
-        """The keys, binary."""
+        """Return the keys, binary."""
         return pieces(self.content, [self.starts, self.ends])
 
     def filter(self, mask: npt.NDArray[np.bool_]) -> KeyColumn:
-        """The keys for which the mask is true."""
+        """Return the keys for which the mask is true."""
         return KeyColumn(self.content, self.starts[mask], self.ends[mask])
 
     def rows_of(self, keys: KeyColumn) -> Places:
-        """The rows, ascending, of the given keys found here; of equal keys the first."""
+        """Return the rows, ascending, of the given keys found here; of equal keys the first."""
         if len(keys) <= _FEW:
             return self._rows_of_few(keys)
         length = self._one_length()
@@ -95,7 +95,7 @@ class KeyColumn(Sequence[bytes]):
         return np.searchsorted(self._side_by_side(length), np.array(texts, f"S{length}")).astype(np.int64)
 
     def _one_length(self) -> int:
-        """The common length of all keys; 0 if they differ, or there are none."""
+        """Return the common length of all keys; 0 if they differ, or there are none."""
         lengths = self.ends - self.starts
         return int(lengths[0]) if len(lengths) and (lengths == lengths[0]).all() else 0
 
@@ -107,7 +107,7 @@ class KeyColumn(Sequence[bytes]):
 
 
 def sorted_keys(keys: pa.Array | pa.ChunkedArray) -> KeyColumn:
-    """Keys to look up (text or binary; nulls are left out), ascending by their bytes, each once."""
+    """Return keys to look up (text or binary; nulls are left out), ascending by their bytes, each once."""
     whole = keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
     binary = whole.cast(pa.binary()).drop_null()
     if len(binary) > 1 and not pc.all(pc.less(binary.slice(0, len(binary) - 1), binary.slice(1))).as_py():
@@ -117,7 +117,7 @@ def sorted_keys(keys: pa.Array | pa.ChunkedArray) -> KeyColumn:
 
 
 def key_column(keys: pa.Array) -> KeyColumn:
-    """Keys (text or binary, no nulls) in ascending order of their bytes."""
+    """Return keys (text or binary, no nulls) in ascending order of their bytes."""
     _, offsets, content = keys.buffers()
     places = buffer_numbers(offsets, np.int32, len(keys) + 1, keys.offset * 4).astype(np.int64)
     if not len(keys) or content is None:
@@ -153,7 +153,7 @@ class PrefixRange:
 
 
 def ranges_of(prefixes: Iterable[bytes]) -> list[PrefixRange]:
-    """The keys that begin with one of the prefixes: ascending, disjoint ranges."""
+    """Return the keys that begin with one of the prefixes: ascending, disjoint ranges."""
     ranges: list[PrefixRange] = []
     last: bytes | None = None
     for prefix in sorted(set(prefixes)):
@@ -165,7 +165,7 @@ def ranges_of(prefixes: Iterable[bytes]) -> list[PrefixRange]:
 
 
 def rows_in(keys: KeyColumn, ranges: Sequence[PrefixRange]) -> Places:
-    """The rows, ascending, of the keys in one of the ascending ranges."""
+    """Return the rows, ascending, of the keys in one of the ascending ranges."""
     if len(ranges) > _FEW:
         places = keys.places_of([range_.first for range_ in ranges] + [range_.behind or b"" for range_ in ranges])
         if places is not None:
@@ -188,6 +188,6 @@ def _between(places: Places, count: int, is_open: Sequence[bool]) -> Places:
 
 
 def _behind(prefix: bytes) -> bytes | None:
-    """The least text greater than all texts with a prefix."""
+    """Return the least text greater than all texts with a prefix."""
     head = prefix.rstrip(b"\xff")
     return head[:-1] + bytes((head[-1] + 1,)) if head else None

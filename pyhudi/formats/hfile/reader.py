@@ -67,7 +67,7 @@ class CachedBlocks:
         return (self._key, offset) in self._memory
 
     def get(self, offset: int) -> Entries | None:
-        """A block, None when it is not cached."""
+        """Return a block, None when it is not cached."""
         entries = self._memory.get((self._key, offset))
         return entries if isinstance(entries, Entries) else None
 
@@ -126,7 +126,7 @@ class HFileReader:
         return None if schema is None else schema.decode("utf-8", "replace")
 
     def meta_block(self, name: str) -> bytes | None:
-        """The bytes stored under a name (`bloomFilter`), None when there are none. Raises CorruptFile."""
+        """Return the bytes stored under a name (`bloomFilter`), None when there are none. Raises CorruptFile."""
         entry = self._meta.get(name.encode())
         return None if entry is None else self._block(entry.offset, META).body
 
@@ -154,11 +154,11 @@ class HFileReader:
         return self._index.top.block_of(key)
 
     def entries_at(self, numbers: Sequence[int]) -> Iterator[Entries]:
-        """The entries of data blocks (numbers, ascending). Raises CorruptFile."""
+        """Return the entries of data blocks (numbers, ascending). Raises CorruptFile."""
         return map(self._entries, self._read_blocks(self._index.places(numbers)))
 
     def stored_blocks(self) -> Iterator[tuple[bytes, Block]]:
-        """The data blocks as stored and decoded. Raises CorruptFile."""
+        """Yield the data blocks as stored and decoded. Raises CorruptFile."""
         places = self._index.places(range(len(self._index.root)))
         for number, place in enumerate(places):
             block = self._read_block(places, number)
@@ -166,7 +166,7 @@ class HFileReader:
             yield self._ranges.read(block.next_offset - block.offset), block
 
     def scan(self) -> Iterator[Entries]:
-        """All entries in the order of their keys, some data blocks at a time. Raises CorruptFile."""
+        """Yield all entries in the order of their keys, some data blocks at a time. Raises CorruptFile."""
         for blocks in _together(self._scanned()):
             yield self._entries_of(blocks)
 
@@ -191,7 +191,7 @@ class HFileReader:
         return self._ranges.held_bytes + entries + sum(map(len, self.info.values()))
 
     def lookup_columns(self, keys: pa.Array | pa.ChunkedArray | KeyColumn) -> Iterator[Entries]:
-        """The entries with these keys, in the order of their bytes, in parts.
+        """Yield the entries with these keys, in the order of their bytes, in parts.
 
         A few keys are tested with the file's bloom filter first, if reading it costs less than reading their blocks.
         Args:    keys: text or binary, in any order, with duplicates; nulls are ignored; or the result of `sorted_keys`.
@@ -222,11 +222,11 @@ class HFileReader:
             yield Share(run[0].place, run[0].first, run[-1].end), self._entries_of(blocks)
 
     def lookup(self, keys: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
-        """(key, value) of the existing ones of these keys, in the order of their bytes. Raises CorruptFile."""
+        """Return (key, value) of the existing ones of these keys, in the order of their bytes. Raises CorruptFile."""
         return _pairs(self.lookup_columns(pa.array(list(keys), pa.binary())))
 
     def prefix_columns(self, prefixes: Iterable[bytes]) -> Iterator[Entries]:
-        """The entries whose keys begin with one of the prefixes, in the order of the bytes, each once, in parts.
+        """Yield the entries whose keys begin with one of the prefixes, in the order of the bytes, each once, in parts.
 
         Raises CorruptFile.
         """
@@ -255,7 +255,7 @@ class HFileReader:
             yield list(dict.fromkeys(chain.from_iterable(run))), self._entries_of(blocks)
 
     def with_prefixes(self, prefixes: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
-        """(key, value) of all keys that begin with one of the prefixes, in the order of the bytes; each once."""
+        """Return (key, value) of all keys that begin with one of the prefixes, in the order of the bytes; each once."""
         return _pairs(self.prefix_columns(prefixes))
 
     # ---- the bloom filter
@@ -284,14 +284,14 @@ class HFileReader:
     # ---- blocks
 
     def _inner(self, offset: int) -> Sequence[IndexEntry]:
-        """The entries of an index below the root."""
+        """Return the entries of an index below the root."""
         block = self._block(offset, None)
         if block.magic not in (LEAF, INTERMEDIATE):
             raise CorruptFile(f"{self.where} at byte {offset}: expected an index block, found {block.magic!r}.")
         return decode_inner_index(block.body, f"{self.where} at byte {offset}")
 
     def _data_blocks(self, places: Sequence[BlockPlace]) -> Iterator[Entries]:
-        """The blocks at these positions, in order."""
+        """Yield the blocks at these positions, in order."""
         for number, place in enumerate(places):
             entries = self._cache.get(place.offset)
             if entries is None:
@@ -304,7 +304,7 @@ class HFileReader:
         return (self._read_block(places, number) for number in range(len(places)))
 
     def _read_block(self, places: Sequence[BlockPlace], number: int) -> Block:
-        """One of the blocks at these positions; the next ones are fetched with it."""
+        """Read one of the blocks at these positions; the next ones are fetched with it."""
         place = places[number]
         if not self._ranges.holds(place.offset, sum(place)):
             self._ranges.fetch(place.offset, min(run_end(places, number), self._end))
@@ -323,7 +323,7 @@ class HFileReader:
         return decode_entries(block.body, f"{self.where} at byte {block.offset}")
 
     def _entries_of(self, blocks: Sequence[Block]) -> Entries:
-        """The entries of ascending data blocks, decoded together if that is faster."""
+        """Return the entries of ascending data blocks, decoded together if that is faster."""
         together = decode_together([block.body for block in blocks]) if len(blocks) > 1 else None
         if together is not None:
             return together
@@ -335,7 +335,7 @@ class HFileReader:
 
 
 def _together(blocks: Iterable[Block]) -> Iterator[list[Block]]:
-    """The blocks in order, some at a time."""
+    """Yield the blocks in order, some at a time."""
     held, held_bytes = list[Block](), 0
     for block in blocks:
         if held and held_bytes + len(block.body) > _TOGETHER_BYTES:
@@ -348,6 +348,6 @@ def _together(blocks: Iterable[Block]) -> Iterator[list[Block]]:
 
 
 def _pairs(parts: Iterable[Entries]) -> Iterator[tuple[bytes, bytes]]:
-    """A pair for each entry."""
+    """Yield a pair for each entry."""
     for entries in parts:
         yield from zip(entries.keys, (entries.value(row) for row in range(len(entries))), strict=True)

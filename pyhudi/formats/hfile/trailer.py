@@ -74,7 +74,7 @@ class Trailer:
         return trailer
 
     def encode(self) -> bytes:
-        """The last 4096 bytes."""
+        """Encode the last 4096 bytes."""
         values = (
             self.file_info_offset,
             self.load_on_open_offset,
@@ -94,14 +94,14 @@ class Trailer:
 
 
 def encode_file_info(info: Mapping[str, bytes]) -> bytes:
-    """The body of the file info block."""
+    """Encode the body of the file info block."""
     pairs = (bytes_field(1, name.encode()) + bytes_field(2, value) for name, value in sorted(info.items()))
     message = b"".join(bytes_field(1, pair) for pair in pairs)
     return _INFO_MAGIC + varint(len(message)) + message
 
 
 def decode_file_info(body: bytes, where: str) -> dict[str, bytes]:
-    """The entries of the file info block. Raises CorruptFile."""
+    """Decode the entries of the file info block. Raises CorruptFile."""
     if not body.startswith(_INFO_MAGIC):
         raise CorruptFile(f"{where}: the file info does not begin with {_INFO_MAGIC!r}.")
     length, start = read_varint(body, len(_INFO_MAGIC), where)

@@ -166,7 +166,7 @@ class HFileWriter:
         return self.close()
 
     def _block_room(self) -> int:
-        """The number of bytes that still fit into the open data block."""
+        """Return the number of bytes that still fit into the open data block."""
         if self._block_bytes is not None:
             return self._block_bytes - self._waiting_bytes
         of_file = max(_LEAST_BLOCK_BYTES, self._body_bytes >> _BLOCKS_BITS)

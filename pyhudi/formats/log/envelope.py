@@ -78,7 +78,7 @@ class CorruptRange:
 
 
 def encode_block(block_type: BlockType, header: Mapping[HeaderKey, str], content: bytes) -> bytes:
-    """The bytes of one block, magic to trailing length."""
+    """Encode the bytes of one block, magic to trailing length."""
     entries = [_INT.pack(len(header))]
     for key, text in header.items():
         value = text.encode()
@@ -91,7 +91,7 @@ def encode_block(block_type: BlockType, header: Mapping[HeaderKey, str], content
 
 
 def scan_frames(source: pa.NativeFile, where: str) -> Iterator[BlockFrame | CorruptRange]:
-    """The blocks and corrupt ranges of a log file in their order; contents are not read.
+    """Yield the blocks and corrupt ranges of a log file in their order; contents are not read.
 
     Args:    source: the file; where: its path.
     Raises:  CorruptFile when the file does not start with the magic or a complete block's header is damaged;
@@ -136,7 +136,7 @@ class _Window:
         return layout.unpack(data)
 
     def find(self, mark: bytes, position: int, size: int) -> int:
-        """The position of the next `mark` from `position` on; `size`, the file's, when there is none."""
+        """Find the position of the next `mark` from `position` on; `size`, the file's, when there is none."""
         while position < size:
             if not 0 <= position - self._start <= len(self._held) - len(mark):
                 self._start, self._held = position, self._fetch(position, SEARCH_WINDOW_BYTES)

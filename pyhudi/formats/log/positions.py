@@ -39,12 +39,12 @@ Positions = npt.NDArray[np.int64]
 
 
 def encode_positions(positions: Positions) -> str:
-    """The header's text for distinct positions in ascending order."""
+    """Encode the header's text for distinct positions in ascending order."""
     return base64.b64encode(bitmap_bytes(positions)).decode("ascii")
 
 
 def decode_positions(text: str, where: str) -> Positions:
-    """The positions in a header's text, ascending. Raises CorruptFile."""
+    """Decode the positions in a header's text, ascending. Raises CorruptFile."""
     bitmap = _bitmap(text, where)
     if len(bitmap) > _MAX_POSITIONS:
         raise CorruptFile(f"{where}: expected at most {_MAX_POSITIONS} record positions, found {len(bitmap)}.")
@@ -63,7 +63,7 @@ def positions_of(records: int, text: str, where: str) -> Positions | None:
 
 
 def _bitmap(text: str, where: str) -> Bitmap:
-    """The bitmap that the whole text encodes, with positions below 2^63."""
+    """Return the bitmap that the whole text encodes, with positions below 2^63."""
     try:
         data = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:

@@ -90,7 +90,7 @@ class LogBlock:
         return schema
 
     def positions(self, base_instant: str, records: pa.Table | pa.RecordBatch) -> npt.NDArray[np.int64] | None:
-        """The row numbers of the records' keys in the base file of this instant, in their order.
+        """Return the row numbers of the records' keys in the base file of this instant, in their order.
 
         Args:    records: the result of `rows` or `deletes`.
         Returns: None when the block has no positions, or those of another base file.
@@ -109,7 +109,7 @@ class LogBlock:
         return positions_of(count, text, self.where) if text and of_base == base_instant else None
 
     def placed(self, records: pa.Table | pa.RecordBatch) -> tuple[str, str]:
-        """Instant of a base file, and the encoded positions there; ("", "") when the block has none."""
+        """Return the instant of a base file, and the encoded positions there; ("", "") when the block has none."""
         header, notes = self.frame.header, records.schema.metadata or {}
         instant, text = (
             header.get(key) or notes.get(note, b"").decode("latin-1") for key, note in reversed(POSITION_NOTES.items())
@@ -117,7 +117,7 @@ class LogBlock:
         return instant, text
 
     def rows(self, columns: Collection[str] | None = None, *, keep: bool = False) -> pa.Table:
-        """Rows of a data block, or records of a change log, in order; only `columns` when given.
+        """Return rows of a data block, or records of a change log, in order; only `columns` when given.
 
         Their schema has a Parquet file's metadata. `keep`: they stay in the cache for later calls.
         """
@@ -131,7 +131,7 @@ class LogBlock:
         return self._cached(("rows", self.frame.offset, names), decoded, _table_bytes) if keep else decoded()
 
     def deletes(self) -> delete.DeleteRecords:
-        """The keys of a delete block."""
+        """Return the keys of a delete block."""
 
         def decoded() -> delete.DeleteRecords:
             return delete.decode(self._content(), self.where)
@@ -139,7 +139,7 @@ class LogBlock:
         return self._cached(("deletes", self.frame.offset), decoded, _delete_bytes)
 
     def delete_parts(self) -> Iterator[delete.DeleteRecords]:
-        """The keys of `deletes`, in order; those of a large block some thousand at a time."""
+        """Yield the keys of `deletes`, in order; those of a large block some thousand at a time."""
         if self.frame.content_size <= _WHOLE_BYTES:
             yield self.deletes()
             return
@@ -160,7 +160,7 @@ class LogBlock:
 
 
 def scan_log(storage: Storage, path: str) -> Iterator[LogBlock | CorruptRange]:
-    """The blocks and corrupt ranges of a log file, in their order. Contents are not read."""
+    """Yield the blocks and corrupt ranges of a log file, in their order. Contents are not read."""
     state = settled_state(storage, path)
     if state is None:
         frames = _frames(storage, path)

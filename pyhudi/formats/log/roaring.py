@@ -41,7 +41,7 @@ class Bitmap(Protocol):
     def __len__(self) -> int: ...
 
     def max(self) -> int:
-        """The greatest of its positions; it must have one."""
+        """Return the greatest of its positions; it must have one."""
         ...
 
     def positions(self) -> Positions:
@@ -59,7 +59,7 @@ def bitmap_bytes(positions: Positions) -> bytes:
 
 
 def read_bitmap(data: bytes) -> Bitmap:
-    """The bitmap at the beginning of some bytes. Raises ValueError."""
+    """Read the bitmap at the beginning of some bytes. Raises ValueError."""
     return NumpyBitmap(data) if BitMap64 is None else _CRoaringBitmap(data)
 
 
@@ -90,7 +90,7 @@ class _Container(NamedTuple):
     body: bytes
 
     def values(self) -> Positions:
-        """The lower halves of its positions."""
+        """Return the lower halves of its positions."""
         if self.is_run:
             starts, lengths = _runs(self.body)
             behind = np.cumsum(lengths)
@@ -147,7 +147,7 @@ class NumpyBitmap:
         return int(kind.unpack(self._take(kind.size))[0])
 
     def _bucket(self, high: int) -> Iterator[_Container]:
-        """The containers of one 32-bit bitmap."""
+        """Yield the containers of one 32-bit bitmap."""
         cookie, runs = self._number(_U32), list[int]()
         if cookie & 0xFFFF == _WITH_RUNS:
             count = (cookie >> 16) + 1

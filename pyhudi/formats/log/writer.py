@@ -27,7 +27,7 @@ def data_block(
     *,
     page_checksums: bool = True,
 ) -> bytes:
-    """A complete data block.
+    """Return a complete data block.
 
     Args:    batch: rows with the columns of `schema_json` (Avro JSON with meta columns), in its order; block_format:
              "avro", "parquet" or "hfile"; header: entries besides the schema, INSTANT_TIME among them;

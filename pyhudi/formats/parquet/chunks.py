@@ -83,7 +83,7 @@ class Chunk:
         return all(start >= len(MAGIC) and 0 < size <= file_bytes - start for start, size in areas)
 
     def area(self, numbers: tuple[int, int]) -> tuple[int, int] | None:
-        """Position and length of a part of the page index, by the numbers of their fields."""
+        """Return the position and length of a part of the page index, by the numbers of their fields."""
         position, length = (number_in(self.entry, number) for number in numbers)
         return (position, length) if position and length else None
 
@@ -103,7 +103,7 @@ class Group:
 
 
 def groups_of(thrift: bytes) -> tuple[Group, ...]:
-    """The row groups of a footer. Raises LookupError, ValueError, RecursionError for a damaged one."""
+    """Return the row groups of a footer. Raises LookupError, ValueError, RecursionError for a damaged one."""
     footer = CompactReader(thrift)
     for _ in footer.fields_of(FileMetaData.ROW_GROUPS):
         return tuple(_group(footer) for _ in footer.elements())
@@ -141,7 +141,7 @@ class ChunkSource:
 
     @classmethod
     def of_buffer(cls, data: pa.Buffer) -> ChunkSource:
-        """A Parquet file in memory."""
+        """Return a Parquet file in memory."""
         file = pa.BufferReader(data)
         return cls(file, "memory", groups_of(read_footer(file).thrift))
 

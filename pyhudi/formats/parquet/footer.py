@@ -123,7 +123,7 @@ def check_column_names(footer: ParquetFooter, where: str) -> None:
 
 
 def read_footer(source: pa.NativeFile) -> ParquetFooter:
-    """The footer of an open file. Raises pyarrow's errors for a damaged one."""
+    """Read the footer of an open file. Raises pyarrow's errors for a damaged one."""
     size = source.size()
     tail = _last(source, min(size, _TAIL_BYTES))
     length = int.from_bytes(tail[-_END_BYTES : -len(MAGIC)], "little")
@@ -164,7 +164,7 @@ def _chunks(footer: CompactReader) -> Iterator[tuple[Place, _Chunk]]:
 
 
 def _first_paths(footer: CompactReader) -> Iterator[str | None]:
-    """The paths of the columns in the first row group; None for a column without one."""
+    """Yield the paths of the columns in the first row group; None for a column without one."""
     for _ in footer.fields_of(FileMetaData.ROW_GROUPS):
         for _ in footer.elements():
             for _ in footer.fields_of(RowGroupEntry.COLUMNS):

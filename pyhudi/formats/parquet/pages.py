@@ -75,7 +75,7 @@ class _Pages:
         return 200 * (2 + len(self.data))
 
     def with_rows(self, rows: Rows) -> tuple[_Page, ...]:
-        """The data pages with these rows."""
+        """Return the data pages with these rows."""
         last, pages = -1, []
         for row in rows.tolist():
             if row > last:
@@ -106,7 +106,7 @@ class PagedColumn:
 
 
 def paged_column(footer: ParquetFooter, source: pa.NativeFile, row_group: int, name: str) -> PagedColumn | None:
-    """A top-level column of a row group, page by page; None when that is not possible."""
+    """Return a top-level column of a row group, page by page; None when that is not possible."""
     try:
         element = flat_elements(footer.thrift).get(name)
     except (LookupError, ValueError, RecursionError):
@@ -153,7 +153,7 @@ def _page_places(source: pa.NativeFile, chunk: pq.ColumnChunkMetaData, rows: int
 
 
 def _page_header(header: CompactReader) -> tuple[int, int, int]:
-    """Type of a page, bytes after its header, and number of values in a data page."""
+    """Return the type of a page, bytes after its header, and number of values in a data page."""
     kind = packed = -1
     values = 0
     for name in header.fields_of(PageHeader.TYPE, PageHeader.STORED_BYTES, PageHeader.V1, PageHeader.V2):
@@ -209,7 +209,7 @@ def _flat(elements: Sequence[_Element]) -> Iterator[tuple[str, bytes]]:
 
 
 def _behind(elements: Sequence[_Element], position: int) -> int:
-    """The position of the next element that is not below this one."""
+    """Return the position of the next element that is not below this one."""
     unread = 1
     while unread:
         unread += elements[position].children - 1
@@ -220,7 +220,7 @@ def _behind(elements: Sequence[_Element], position: int) -> int:
 def rows_of_pages(
     source: pa.NativeFile, columns: Sequence[PagedColumn], numbers: Rows, *, check_pages: bool
 ) -> list[pa.ChunkedArray]:
-    """Some rows (numbers in the row group, ascending) of some of its columns, column by column.
+    """Return some rows (numbers in the row group, ascending) of some of its columns, column by column.
 
     Raises: pyarrow's errors for damaged pages.
     """
@@ -242,7 +242,7 @@ def rows_of_pages(
 
 
 def _positions(ranges: Sequence[tuple[int, int]], rows: Rows) -> Rows:
-    """The positions of the rows among those of some pages."""
+    """Return the positions of the rows among those of some pages."""
     firsts = np.array([first for first, _ in ranges], np.int64)
     starts = np.cumsum([0, *(count for _, count in ranges)])[:-1]
     page = np.searchsorted(firsts, rows, side="right") - 1

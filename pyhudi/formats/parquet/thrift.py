@@ -47,7 +47,7 @@ class CompactReader:
         self.data, self.at = data, 0
 
     def fields(self) -> Iterator[tuple[int, int]]:
-        """Number and type of each field of a struct; the caller moves over its value."""
+        """Yield the number and type of each field of a struct; the caller moves over its value."""
         number = 0
         while (head := self._byte()) != 0:
             step = head >> 4
@@ -55,7 +55,7 @@ class CompactReader:
             yield number, head & 15
 
     def fields_of(self, *field_numbers: int) -> Iterator[int]:
-        """The given field numbers that a struct has, each before its value; other fields are skipped."""
+        """Yield the given field numbers that a struct has, each before its value; other fields are skipped."""
         for number, kind in self.fields():
             if number in field_numbers:
                 yield number
@@ -63,7 +63,7 @@ class CompactReader:
                 self.skip(kind)
 
     def struct(self) -> Fields:
-        """A struct, its values as they are encoded. Raises LookupError, ValueError, RecursionError."""
+        """Return a struct, its values as they are encoded. Raises LookupError, ValueError, RecursionError."""
         fields: Fields = {}
         for number, kind in self.fields():
             start = self.at
@@ -74,7 +74,7 @@ class CompactReader:
         return fields
 
     def elements(self) -> range:
-        """Numbers of the elements of a list; the caller moves over each."""
+        """Return numbers of the elements of a list; the caller moves over each."""
         return range(self._list_head()[0])
 
     def integer(self) -> int:
@@ -134,7 +134,7 @@ class CompactReader:
 
 
 def encoded(fields: Mapping[int, Value]) -> bytes:
-    """A struct of these fields."""
+    """Return a struct of these fields."""
     parts, last = [], 0
     for number in sorted(fields):
         kind, value = fields[number]
@@ -146,47 +146,47 @@ def encoded(fields: Mapping[int, Value]) -> bytes:
 
 
 def number_in(fields: Mapping[int, Value], number: int) -> int:
-    """An integer of a struct, 0 where it is absent."""
+    """Return an integer of a struct, 0 where it is absent."""
     return CompactReader(fields[number][1]).integer() if number in fields else 0
 
 
 def i16(value: int) -> Value:
-    """An integer of 16 bits."""
+    """Return an integer of 16 bits."""
     return _I16, _number(value)
 
 
 def i32(value: int) -> Value:
-    """An integer of 32 bits."""
+    """Return an integer of 32 bits."""
     return _I32, _number(value)
 
 
 def i64(value: int) -> Value:
-    """An integer of 64 bits."""
+    """Return an integer of 64 bits."""
     return _I64, _number(value)
 
 
 def text(value: str) -> Value:
-    """A string."""
+    """Return a string."""
     return _BINARY, _binary(value)
 
 
 def struct(fields: Mapping[int, Value]) -> Value:
-    """A struct."""
+    """Return a struct."""
     return STRUCT, encoded(fields)
 
 
 def integers(values: Sequence[int]) -> Value:
-    """A list of i32."""
+    """Return a list of i32."""
     return _list(_I32, [_number(value) for value in values])
 
 
 def texts(values: Sequence[str]) -> Value:
-    """A list of strings."""
+    """Return a list of strings."""
     return _list(_BINARY, [_binary(value) for value in values])
 
 
 def structs(values: Sequence[bytes]) -> Value:
-    """A list of encoded structs."""
+    """Return a list of encoded structs."""
     return _list(STRUCT, values)
 
 

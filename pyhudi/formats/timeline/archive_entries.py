@@ -96,7 +96,7 @@ _NAMING = ("commitTime", "actionType", "actionState", "stateTransitionTime")  # 
 
 
 def archive_entry(instant_time: str, action: ActionKind, state: State, body: bytes, transition_time: str) -> NewBody:
-    """The entry of one state of an instant.
+    """Return the entry of one state of an instant.
 
     Args:    action: as in the name of the state's file (`compaction` until it completes as `commit`); body: that file's
              bytes; transition_time: when that file was made, as an instant time.
@@ -157,7 +157,7 @@ def _commit(body: bytes, where: str) -> NewBody:
 
 
 def encode_entries(entries: Sequence[Mapping[str, object]]) -> bytes:
-    """The block of these entries for an archive file."""
+    """Encode the block of these entries for an archive file."""
     content = io.BytesIO()
     content.write(_HEAD.pack(_CONTENT_VERSION, len(entries)))
     for entry in entries:
@@ -176,7 +176,7 @@ def encode_entries(entries: Sequence[Mapping[str, object]]) -> bytes:
 
 
 def entries_of(block: LogBlock, columns: Sequence[str] | None = None) -> Iterator[Body]:
-    """The entries of a block, in their order.
+    """Yield the entries of a block, in their order.
 
     Args:    columns: fields to decode, None for all.
     Raises:  CorruptFile when the block is damaged.
@@ -194,7 +194,7 @@ def entries_of(block: LogBlock, columns: Sequence[str] | None = None) -> Iterato
 
 
 def commit_of_entry(entry: Body) -> CommitMetadata | None:
-    """The commit metadata in an entry, None when it holds none."""
+    """Return the commit metadata in an entry, None when it holds none."""
     metadata = entry.get("hoodieReplaceCommitMetadata") or entry.get("hoodieCommitMetadata")
     if metadata is None:
         return None

@@ -35,14 +35,14 @@ Kind = TypeVar("Kind")
 
 
 def fields_of(value: object, where: str) -> Fields:
-    """The fields of a record or of a JSON object. Raises CorruptFile for anything else."""
+    """Return the fields of a record or of a JSON object. Raises CorruptFile for anything else."""
     if not isinstance(value, Mapping):
         raise CorruptFile(f"{where}: expected a record, found {shown(value)}. {_ADVICE}")
     return Fields(value, where)
 
 
 def text_of(value: object, where: str) -> str:
-    """A text. Raises CorruptFile for anything else."""
+    """Return a text. Raises CorruptFile for anything else."""
     if not isinstance(value, str):
         raise CorruptFile(f"{where}: expected text, found {shown(value)}. {_ADVICE}")
     return value
@@ -60,7 +60,7 @@ class Fields:
         return self._value_of(name, str, "text") or ""
 
     def optional_text(self, name: str) -> str | None:
-        """A text, or None."""
+        """Return a text, or None."""
         return self._value_of(name, str, "text")
 
     def number(self, name: str) -> int:
@@ -75,7 +75,7 @@ class Fields:
         return self._value_of(name, bool, "true or false")
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """A list of texts."""
+        """Return a list of texts."""
         listed = self._list(name)
         texts = tuple(text for text in listed if isinstance(text, str))
         if len(texts) < len(listed):
@@ -83,11 +83,11 @@ class Fields:
         return texts
 
     def text_map(self, name: str) -> dict[str, str]:
-        """The entries of a map with text values; others are ignored."""
+        """Return the entries of a map with text values; others are ignored."""
         return {key: value for key, value in self._map(name).items() if isinstance(value, str)}
 
     def number_map(self, name: str) -> dict[str, float]:
-        """A map of numbers."""
+        """Return a map of numbers."""
         entries = self._map(name)
         numbers = {key: n for key, n in entries.items() if isinstance(n, (int, float))}
         if len(numbers) < len(entries) or any(isinstance(n, int) and abs(n) > LONG_MAX for n in numbers.values()):
@@ -95,20 +95,20 @@ class Fields:
         return numbers
 
     def record(self, name: str) -> Fields | None:
-        """A record, or None."""
+        """Return a record, or None."""
         value = self.body.get(name)
         return None if value is None else fields_of(value, self.where)
 
     def records(self, name: str) -> Iterator[Fields]:
-        """A list of records, without nulls."""
+        """Return a list of records, without nulls."""
         return (fields_of(record, self.where) for record in self._list(name) if record is not None)
 
     def record_map(self, name: str) -> Iterator[tuple[str, Fields]]:
-        """The entries of a map of records."""
+        """Return the entries of a map of records."""
         return ((key, fields_of(record, self.where)) for key, record in self._map(name).items())
 
     def list_map(self, name: str) -> Iterator[tuple[str, Sequence[object]]]:
-        """The entries of a map of lists."""
+        """Yield the entries of a map of lists."""
         for key, items in self._map(name).items():
             if not isinstance(items, list):
                 raise self._wrong(name, "a map of lists")

@@ -21,7 +21,7 @@ _VERSION = 2
 
 
 def encode_clean_plan(plan: CleanPlan, absolute: Callable[[str], str]) -> bytes:
-    """Body of the requested file. `absolute`: turns a file's path in the table into the form of plans."""
+    """Encode the body of the requested file. `absolute`: turns a file's path in the table into the form of plans."""
     earliest = plan.earliest
     return encode_avro_record(
         "HoodieCleanerPlan",
@@ -44,7 +44,7 @@ def encode_clean_plan(plan: CleanPlan, absolute: Callable[[str], str]) -> bytes:
 
 
 def decode_clean_plan(data: bytes, where: str = "clean.requested") -> CleanPlan:
-    """The plan in a requested file.
+    """Decode the plan in a requested file.
 
     Raises: CorruptFile when it is damaged, or names a file other than a partition's data file; UnsupportedTable for
             files of a bootstrap outside the table.
@@ -79,7 +79,7 @@ def _file_path(info: Fields) -> str:
 
 
 def _name(path: str, partition_path: str, where: str) -> str:
-    """The bare name of a file to delete."""
+    """Return the bare name of a file to delete."""
     _check_partition(partition_path, where)
     name = path.rpartition("/")[2]
     if BaseFileName.parse(name) is None and LogFileName.parse(name) is None:
@@ -93,7 +93,7 @@ def _check_partition(path: str, where: str) -> None:
 
 
 def encode_clean_metadata(metadata: CleanMetadata) -> bytes:
-    """Body of the completed file."""
+    """Encode the body of the completed file."""
     partitions = {
         path: {
             "partitionPath": path,
@@ -122,7 +122,7 @@ def encode_clean_metadata(metadata: CleanMetadata) -> bytes:
 
 
 def decode_clean_metadata(data: bytes, where: str = "clean") -> CleanMetadata:
-    """The body of a completed clean; no bytes (a crash) give an empty one. Raises CorruptFile."""
+    """Decode the body of a completed clean; no bytes (a crash) give an empty one. Raises CorruptFile."""
     body = Fields(decode_avro_record(data, where) if data else {}, where)
     return CleanMetadata(
         start_time=body.text("startCleanTime"),

@@ -77,7 +77,7 @@ class RowGroup:
 def row_groups_of(
     storage: Storage, path: str, since: str | None = None, until: str | None = None
 ) -> tuple[RowGroup, ...]:
-    """The row groups that may hold instant times in [since, until]; only the footer is read.
+    """Return the row groups that may hold instant times in [since, until]; only the footer is read.
 
     Raises CorruptFile, PathNotFound.
     """
@@ -96,7 +96,7 @@ def read_history_file(
     row_groups: Sequence[int] | None = None,
     completed_after: str | None = None,
 ) -> pa.Table:
-    """Rows whose instant time lies in [since, until]; row groups out of range are not read.
+    """Read rows whose instant time lies in [since, until]; row groups out of range are not read.
 
     Args:    columns: names of HISTORY_SCHEMA, `instantTime` among them; None: all of them. row_groups: only these.
              completed_after: row groups that were complete by then are not read, either.
@@ -148,7 +148,7 @@ def _row_groups(footer: ParquetFooter, where: str) -> tuple[RowGroup, ...]:
 
 
 def _row_group(metadata: pq.FileMetaData, number: int, unreadable: Container[Place]) -> RowGroup:
-    """A row group by the statistics of its times; without them it may hold any time."""
+    """Return a row group by the statistics of its times; without them it may hold any time."""
     row_group = metadata.row_group(number)
     ranges = dict[str, tuple[str, str]]()
     for place in range(row_group.num_columns):

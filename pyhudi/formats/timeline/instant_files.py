@@ -44,7 +44,7 @@ __all__ = [
 
 
 def encode_commit(metadata: CommitMetadata, action: ActionKind, table_version: int) -> bytes:
-    """The body of a completed write, or of an inflight one when `metadata` is a workload profile.
+    """Encode the body of a completed write, or of an inflight one when `metadata` is a workload profile.
 
     With `partition_to_replace_file_ids` it is Hudi's replace-commit record, without (also for the inflight profile of a
     replacecommit) its commit record.
@@ -71,7 +71,7 @@ def encode_commit(metadata: CommitMetadata, action: ActionKind, table_version: i
 
 
 def decode_commit(data: bytes, where: str = "commit body") -> CommitMetadata:
-    """The body of a commit, delta commit or replace commit, in either form; no bytes give empty metadata.
+    """Decode the body of a commit, delta commit or replace commit, in either form; no bytes give empty metadata.
 
     Args:    where: the file's path, for messages.
     Raises:  CorruptFile when the bytes are neither JSON nor an Avro container of commit metadata.
@@ -82,7 +82,7 @@ def decode_commit(data: bytes, where: str = "commit body") -> CommitMetadata:
 
 
 def commit_of(record: Body, where: str) -> CommitMetadata:
-    """The commit metadata in a decoded record. Raises CorruptFile."""
+    """Return the commit metadata in a decoded record. Raises CorruptFile."""
     body = Fields(record, where)
     stats = {
         partition: tuple(decode_stat(stat, where) for stat in stats)
@@ -134,7 +134,7 @@ def workload_profile(
     updates: Mapping[str, Mapping[str, tuple[str, int]]],
     operation_type: str,
 ) -> CommitMetadata:
-    """The workload profile of a write, for its inflight file.
+    """Return the workload profile of a write, for its inflight file.
 
     Args:
         inserts: partition path → rows that go to new file groups.
@@ -170,14 +170,14 @@ def encode_requested_replace(
 
 
 def decode_requested_replace(data: bytes, where: str = "replacecommit.requested") -> Body:
-    """Body of a requested replace commit or clustering, keys as in Avro; no bytes give all null."""
+    """Decode the body of a requested replace commit or clustering, keys as in Avro; no bytes give all null."""
     if not data:
         return {"operationType": None, "clusteringPlan": None, "extraMetadata": None, "version": None}
     return _expect(data, "HoodieRequestedReplaceMetadata", where)
 
 
 def encode_rollback_plan(plan: RollbackPlan) -> bytes:
-    """Body of `<T>.rollback.requested`."""
+    """Encode the body of `<T>.rollback.requested`."""
     requests = [
         {
             "partitionPath": request.partition_path,
@@ -196,7 +196,7 @@ def encode_rollback_plan(plan: RollbackPlan) -> bytes:
 
 
 def decode_rollback_plan(data: bytes, where: str = "rollback.requested") -> RollbackPlan:
-    """The plan of a rollback. Raises CorruptFile."""
+    """Decode the plan of a rollback. Raises CorruptFile."""
     body = Fields(_expect(data, "HoodieRollbackPlan", where), where)
     instant = body.record("instantToRollback")
     if instant is None:
@@ -217,12 +217,12 @@ def decode_rollback_plan(data: bytes, where: str = "rollback.requested") -> Roll
 
 
 def encode_rollback_metadata(metadata: RollbackMetadata) -> bytes:
-    """Body of a completed rollback."""
+    """Encode the body of a completed rollback."""
     return encode_avro_record("HoodieRollbackMetadata", rollback_metadata_record(metadata))
 
 
 def rollback_metadata_record(metadata: RollbackMetadata) -> Body:
-    """The record in such a body; restores hold several."""
+    """Return the record in such a body; restores hold several."""
     partitions = {
         name: {
             "partitionPath": partition.partition_path,
@@ -245,12 +245,12 @@ def rollback_metadata_record(metadata: RollbackMetadata) -> Body:
 
 
 def decode_rollback_metadata(data: bytes, where: str = "rollback") -> RollbackMetadata:
-    """The body of a completed rollback. Raises CorruptFile."""
+    """Decode the body of a completed rollback. Raises CorruptFile."""
     return rollback_metadata_of(Fields(_expect(data, "HoodieRollbackMetadata", where), where))
 
 
 def rollback_metadata_of(body: Fields) -> RollbackMetadata:
-    """The metadata in a record of such a body. Raises CorruptFile."""
+    """Return the metadata in a record of such a body. Raises CorruptFile."""
     return RollbackMetadata(
         start_rollback_time=body.text("startRollbackTime"),
         time_taken_ms=body.number("timeTakenInMillis"),
@@ -279,7 +279,7 @@ def encode_avro_record(record: str, datum: Mapping[str, object]) -> bytes:
 
 
 def decode_avro_record(data: bytes, where: str = "Avro body") -> Body:
-    """Any Avro body as a dict, keys as in its writer schema. Raises CorruptFile."""
+    """Decode any Avro body as a dict, keys as in its writer schema. Raises CorruptFile."""
     return decode_container(data, where)[0]
 
 
@@ -308,12 +308,12 @@ def _instant_dict(instant: InstantInfo) -> dict[str, str]:
 
 
 def instant_info(instant: Fields) -> InstantInfo:
-    """An instant in the body of a completed file."""
+    """Return an instant in the body of a completed file."""
     return InstantInfo(instant.text("commitTime"), instant.text("action"))
 
 
 def planned_instant(instant: Fields) -> InstantInfo:
-    """An instant in a plan. Its time becomes part of file names, so it must be digits. Raises CorruptFile."""
+    """Return an instant in a plan. Its time becomes part of file names, so it must be digits. Raises CorruptFile."""
     info = instant_info(instant)
     if not (info.commit_time.isascii() and info.commit_time.isdigit()):
         raise CorruptFile(f"{instant.where}: the plan names the instant {info.commit_time!r:.100}, which can't be one.")

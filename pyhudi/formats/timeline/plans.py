@@ -67,7 +67,7 @@ class PlannedSlice:
 
 
 def planned_slice(body: Fields, does: str) -> PlannedSlice:
-    """The files in an entry of a plan.
+    """Return the files in an entry of a plan.
 
     Args:    does: a verb for the plan ("compacts").
     Raises:  CorruptFile for impossible partitions and files, UnsupportedTable for bootstrapped files.
@@ -109,7 +109,7 @@ _COMPACTION_PLAN_VERSION = 2
 
 
 def encode_compaction_plan(plan: CompactionPlan, table_version: int) -> bytes:
-    """Body of the requested file of a compaction or log compaction."""
+    """Encode the body of the requested file of a compaction or log compaction."""
     names_missing = TableFormat(table_version).plans_name_missing_partitions
     body: NewBody = {
         "operations": [_operation_dict(operation) for operation in plan.operations],
@@ -128,7 +128,7 @@ def encode_compaction_plan(plan: CompactionPlan, table_version: int) -> bytes:
 
 
 def decode_compaction_plan(data: bytes, where: str = "compaction.requested") -> CompactionPlan:
-    """The plan of a compaction or log compaction.
+    """Decode the plan of a compaction or log compaction.
 
     Raises CorruptFile when it is not a plan, or names files outside its file groups; UnsupportedTable for a plan of
     bootstrapped files, whose columns lie in another table.
@@ -192,7 +192,7 @@ def encode_clustering_plan(
     full_path: Callable[[str], str],
     source_uri: Callable[[str, str | None], str | None] = _no_source,
 ) -> bytes:
-    """Body of the requested file.
+    """Encode the body of the requested file.
 
     Args:    full_path: the absolute URI of a path relative to the table; source_uri: that of the source file of a
                  bootstrapped base file, by partition and name.
@@ -221,7 +221,7 @@ def encode_clustering_plan(
 
 
 def decode_clustering_plan(data: bytes, where: str = "clustering.requested") -> ClusteringPlan | None:
-    """The plan in a requested file, None without one: an insert overwrite.
+    """Decode the plan in a requested file, None without one: an insert overwrite.
 
     Raises CorruptFile when it names files outside its file groups, UnsupportedTable for bootstrapped files.
     """
@@ -299,12 +299,12 @@ _INDEX_PLAN_VERSION = 1
 
 
 def encode_index_plan(plan: IndexPlan) -> bytes:
-    """Body of `<T>.indexing.requested`."""
+    """Encode the body of `<T>.indexing.requested`."""
     return encode_avro_record("HoodieIndexPlan", {"version": _INDEX_PLAN_VERSION, "indexPartitionInfos": _infos(plan)})
 
 
 def decode_index_plan(data: bytes, where: str = "indexing.requested") -> IndexPlan:
-    """The plan of an indexing instant. Raises CorruptFile."""
+    """Decode the plan of an indexing instant. Raises CorruptFile."""
     body = Fields(decode_avro_record(data, where), where)
     infos = list(body.records("indexPartitionInfos"))
     names = tuple(info.text("metadataPartitionPath") for info in infos)
@@ -312,7 +312,7 @@ def decode_index_plan(data: bytes, where: str = "indexing.requested") -> IndexPl
 
 
 def encode_index_metadata(plan: IndexPlan) -> bytes:
-    """Body of a completed indexing instant, which has executed its plan."""
+    """Encode the body of a completed indexing instant, which has executed its plan."""
     body = {"version": _INDEX_PLAN_VERSION, "operationType": None, "indexPartitionInfos": _infos(plan)}
     return encode_avro_record("HoodieIndexCommitMetadata", body)
 

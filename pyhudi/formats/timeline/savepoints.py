@@ -30,7 +30,7 @@ _PLAN_VERSION = 2  # the version that names the target of the restore
 
 
 def encode_savepoint(metadata: SavepointMetadata) -> bytes:
-    """Body of a completed savepoint."""
+    """Encode the body of a completed savepoint."""
     return encode_avro_record(
         "HoodieSavepointMetadata",
         {
@@ -47,7 +47,7 @@ def encode_savepoint(metadata: SavepointMetadata) -> bytes:
 
 
 def decode_savepoint(data: bytes, where: str = "savepoint") -> SavepointMetadata:
-    """The files of a savepoint. Raises CorruptFile."""
+    """Decode the files of a savepoint. Raises CorruptFile."""
     body = _fields(data, where, "the body of a savepoint", "partitionMetadata")
     return SavepointMetadata(
         savepointed_by=body.text("savepointedBy"),
@@ -60,7 +60,7 @@ def decode_savepoint(data: bytes, where: str = "savepoint") -> SavepointMetadata
 
 
 def encode_restore_plan(plan: RestorePlan) -> bytes:
-    """Body of `<R>.restore.requested`."""
+    """Encode the body of `<R>.restore.requested`."""
     return encode_avro_record(
         "HoodieRestorePlan",
         {
@@ -72,14 +72,14 @@ def encode_restore_plan(plan: RestorePlan) -> bytes:
 
 
 def decode_restore_plan(data: bytes, where: str = "restore.requested") -> RestorePlan:
-    """The plan of a restore. Raises CorruptFile."""
+    """Decode the plan of a restore. Raises CorruptFile."""
     body = _fields(data, where, "the plan of a restore", "instantsToRollback")
     instants = tuple(planned_instant(instant) for instant in body.records("instantsToRollback"))
     return RestorePlan(instants, body.optional_text("savepointToRestoreTimestamp"))
 
 
 def encode_restore_metadata(metadata: RestoreMetadata) -> bytes:
-    """Body of a completed restore."""
+    """Encode the body of a completed restore."""
     return encode_avro_record(
         "HoodieRestoreMetadata",
         {
@@ -97,7 +97,7 @@ def encode_restore_metadata(metadata: RestoreMetadata) -> bytes:
 
 
 def decode_restore_metadata(data: bytes, where: str = "restore") -> RestoreMetadata:
-    """The body of a completed restore. Raises CorruptFile."""
+    """Decode the body of a completed restore. Raises CorruptFile."""
     body = _fields(data, where, "the body of a restore", "hoodieRestoreMetadata")
     return RestoreMetadata(
         start_restore_time=body.text("startRestoreTime"),
@@ -111,7 +111,7 @@ def decode_restore_metadata(data: bytes, where: str = "restore") -> RestoreMetad
 
 
 def _fields(data: bytes, where: str, expected: str, key: str) -> Fields:
-    """The fields of a body; `key` is a required one."""
+    """Return the fields of a body; `key` is a required one."""
     body = decode_avro_record(data, where)
     if body.get(key) is None:
         raise CorruptFile(f"{where}: expected {expected}, found keys {sorted(body)[:10]!s:.300}.")

@@ -257,7 +257,7 @@ _JAVA_STRING = {"avro.java.string": "String"}
 
 @cache
 def body_schema(record: str) -> str:
-    """The Avro JSON of one record of the table, with all records that it uses.
+    """Return the Avro JSON of one record of the table, with all records that it uses.
 
     Raises ConfigError for an unknown record.
     """
@@ -267,7 +267,7 @@ def body_schema(record: str) -> str:
 
 
 def schema_of(record: str, records: Mapping[str, str]) -> str:
-    """The Avro JSON of one record of a table of records in this module's notation."""
+    """Return the Avro JSON of one record of a table of records in this module's notation."""
     return json.dumps(_record(record, NAMESPACE, records, set()), separators=(",", ":"))
 
 

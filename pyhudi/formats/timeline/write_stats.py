@@ -56,7 +56,7 @@ _OPTIONAL_TEXTS: Mapping[str, str] = {
 
 
 def stat_to_json(stat: WriteStat) -> NewBody:
-    """The JSON form, keys in Hudi's order."""
+    """Return the JSON form, keys in Hudi's order."""
     body: NewBody = {
         "fileId": stat.file_id,
         "path": stat.path,
@@ -86,7 +86,7 @@ def stat_to_json(stat: WriteStat) -> NewBody:
 
 
 def stat_to_avro(stat: WriteStat) -> NewBody:
-    """The datum of a HoodieWriteStat."""
+    """Return the datum of a HoodieWriteStat."""
     body: NewBody = {"fileId": stat.file_id}
     for names in (_ALL_COUNTERS, _OPTIONAL_NUMBERS, _OPTIONAL_TEXTS):
         body.update({name: getattr(stat, ours) for name, ours in names.items()})
@@ -105,7 +105,7 @@ def stat_to_avro(stat: WriteStat) -> NewBody:
 
 
 def decode_stat(body: object, where: str) -> WriteStat:
-    """A stat from either form. Raises CorruptFile when a field has another type."""
+    """Decode a stat from either form. Raises CorruptFile when a field has another type."""
     if not isinstance(body, Mapping):
         raise CorruptFile(f"{where}: expected a write stat, found {type(body).__name__}.")
     fields: dict[str, Any] = {"file_id": _value_of(body, "fileId", str, where) or ""}

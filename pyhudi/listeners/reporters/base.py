@@ -60,12 +60,12 @@ class MetricSet:
             timer.newest.append(seconds)
 
     def numbers(self) -> dict[str, float]:
-        """Gauges and counters, by name."""
+        """Return gauges and counters, by name."""
         with self._lock:
             return {**self._gauges, **self._counters}
 
     def timers(self) -> dict[str, TimerValues]:
-        """Timers, by name."""
+        """Return timers, by name."""
         with self._lock:
             return {
                 name: TimerValues(t.count, t.sum_s, _quantiles(sorted(t.newest))) for name, t in self._timers.items()

@@ -34,11 +34,11 @@ class BlockLayout(Protocol):
     """The interface of a layout's module."""
 
     def decode(self, content: bytes, schema: str, columns: Collection[str] | None, where: str) -> pa.Table:
-        """The rows in order, only with `columns`. Raises CorruptFile for invalid bytes."""
+        """Decode the rows in order, only with `columns`. Raises CorruptFile for invalid bytes."""
         ...
 
     def encode(self, batch: pa.RecordBatch, schema: str) -> bytes:
-        """The content of a block with these rows."""
+        """Encode the content of a block with these rows."""
         ...
 
 
@@ -62,5 +62,5 @@ DATA_BLOCKS: Mapping[str, DataBlock] = {
 
 
 def data_block_of(block_type: BlockType) -> DataBlock | None:
-    """The layout of a type of block; None for a block without rows."""
+    """Return the layout of a type of block; None for a block without rows."""
     return next((block for block in DATA_BLOCKS.values() if block.block_type == block_type), None)

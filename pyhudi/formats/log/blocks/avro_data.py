@@ -30,7 +30,7 @@ _LENGTH = struct.Struct(">i")
 
 
 def decode(content: bytes, schema: str, columns: Collection[str] | None = None, where: str = "log block") -> pa.Table:
-    """The block's rows in order, meta columns included.
+    """Decode the block's rows in order, meta columns included.
 
     Args:    schema: Avro JSON from the block's header; columns: the columns to decode, None for all.
     Raises:  CorruptFile, UnsupportedTable.
@@ -42,7 +42,7 @@ def decode(content: bytes, schema: str, columns: Collection[str] | None = None, 
 
 
 def encode(batch: pa.RecordBatch, schema: str) -> bytes:
-    """The content of a block with these rows; `batch` has the columns of `schema`."""
+    """Encode the content of a block with these rows; `batch` has the columns of `schema`."""
     records = AvroEncoder(schema).encode(batch)
     lengths = pc.binary_length(records).to_numpy(zero_copy_only=False).astype(">i4")
     offsets = pa.py_buffer(np.arange(len(records) + 1, dtype=np.int32) * np.int32(_LENGTH.size))

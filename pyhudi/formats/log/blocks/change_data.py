@@ -23,7 +23,7 @@ __all__ = ["change_block", "change_schema"]
 
 
 def change_schema(mode: str, table_schema: str, table_version: int) -> str:
-    """The Avro JSON of a change log's records, byte for byte as Hudi writes it.
+    """Return the Avro JSON of a change log's records, byte for byte as Hudi writes it.
 
     Args:    mode: of LOGGING_MODES; table_schema: Avro JSON of the table without meta columns.
     """
@@ -40,7 +40,7 @@ def change_schema(mode: str, table_schema: str, table_version: int) -> str:
 
 
 def change_block(changes: pa.RecordBatch, schema: str, instant_time: str) -> bytes:
-    """A whole block. Args: changes: the columns of `schema`."""
+    """Return a whole block. Args: changes: the columns of `schema`."""
     header = {HeaderKey.INSTANT_TIME: instant_time, HeaderKey.SCHEMA: schema}
     return encode_block(BlockType.CDC_DATA, header, avro_data.encode(changes, schema))
 

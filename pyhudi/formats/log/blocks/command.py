@@ -16,7 +16,7 @@ ROLLBACK = "0"
 
 
 def rollback_target(header: Mapping[HeaderKey, str], where: str = "log block") -> str:
-    """The instant whose earlier blocks in this slice the command rolls back."""
+    """Return the instant whose earlier blocks in this slice the command rolls back."""
     command, target = header.get(HeaderKey.COMMAND_BLOCK_TYPE), header.get(HeaderKey.TARGET_INSTANT_TIME)
     if command != ROLLBACK or not target:
         raise UnsupportedTable(f"{where}: command block {command!r} for {target!r}; only rollback (0) is known.")

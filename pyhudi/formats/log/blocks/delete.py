@@ -66,7 +66,7 @@ def _wrapper(name: str, avro: AvroType) -> AvroType:
 
 
 def _schema() -> tuple[AvroType, Schema, Schema]:
-    """The schema of one delete, and parsed with that of a list of deletes."""
+    """Return the schema of one delete, and parsed with that of a list of deletes."""
     union: list[AvroType] = ["null", *(_wrapper(name, avro) for name, avro, _ in _WRAPPERS)]
     items = ["null", *(f"{_MODEL}.{name}" for name, _, _ in _WRAPPERS)]
     wrapped = {"name": "wrappedValues", "type": ["null", {"type": "array", "items": items}]}
@@ -164,7 +164,7 @@ def _list_bytes(head: bytes, size_bytes: int, where: str) -> int:
 
 
 def _parts(body: io.BufferedReader[_Section], length: int, where: str) -> Iterator[_Part]:
-    """The deletes of a list, which consists of blocks. Raises CorruptFile for a count that the bytes can't hold.
+    """Yield the deletes of a list, which consists of blocks. Raises CorruptFile for a count that the bytes can't hold.
 
     The records have no lengths, so each one's position depends on all before it: `_ends` walks over them, and columns
     are decoded at once. fastavro decodes records that `_ends` does not know or that extend beyond the bytes read.
@@ -281,7 +281,7 @@ def _join_parts(parts: Sequence[_Part], where: str) -> DeleteRecords:
 
 
 def encode(keys: pa.RecordBatch, ordering: Sequence[pa.Array] = (), several: bool | None = None) -> bytes:
-    """The content of a block that deletes these keys.
+    """Encode the content of a block that deletes these keys.
 
     Args:    keys: RECORD_KEY and PARTITION_PATH; ordering: one array per ordering field, null = commit-time delete;
              several: write lists of values (tables with several ordering fields); default: when there are several.
@@ -361,7 +361,7 @@ def _by_wrapper(cells: list[_Ordering | None]) -> dict[str, pa.Array]:
 
 
 def _join_wrappers(parts: Sequence[_Part], field: int, where: str) -> pa.Array:
-    """One array for the values of a field, which have one wrapper; numbers of several widths are widened."""
+    """Return one array for the values of a field, which have one wrapper; numbers of several widths are widened."""
     columns = [part.values[field] if field < len(part.values) else {} for part in parts]
     names = list(dict.fromkeys(name for column in columns for name in column))
     unknown = next((name for name in names if name not in _ARROW), None)

@@ -27,7 +27,7 @@ _KEY_COLUMN = "key"
 
 
 def decode(content: bytes, schema: str, columns: Collection[str] | None = None, where: str = "log block") -> pa.Table:
-    """The block's rows in the order of their keys, meta columns included.
+    """Decode the block's rows in the order of their keys, meta columns included.
 
     Args:    schema: Avro JSON from the block's header; columns: the columns to decode, None for all.
     Raises:  CorruptFile, UnsupportedTable.
@@ -48,7 +48,7 @@ def decode(content: bytes, schema: str, columns: Collection[str] | None = None, 
 
 
 def encode(batch: pa.RecordBatch, schema: str) -> bytes:
-    """An HFile with these rows. Raises SchemaMismatch for rows without record keys, and for two with one key."""
+    """Encode an HFile with these rows. Raises SchemaMismatch for rows without record keys, and for two with one key."""
     keys = batch.column(_RECORD_KEY)
     if keys.null_count:
         raise SchemaMismatch(
@@ -88,7 +88,7 @@ def _texts(entries: Entries) -> pa.Array:
 
 
 def _without_key_column(batch: pa.RecordBatch, keys: pa.Array) -> pa.RecordBatch:
-    """The batch with an empty column `key`, if that equals the record key."""
+    """Return the batch with an empty column `key`, if that equals the record key."""
     at = batch.schema.get_field_index(_KEY_COLUMN)
     if at < 0 or batch.column(at).type != pa.string() or not batch.column(at).equals(keys):
         return batch

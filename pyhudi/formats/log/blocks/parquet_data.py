@@ -23,7 +23,7 @@ _BATCH_ROWS = 1 << 16  # memory is checked after this many rows
 
 
 def decode(content: bytes, schema: str, columns: Collection[str] | None = None, where: str = "log block") -> pa.Table:
-    """The block's rows in order. `schema` (Avro JSON of the header) is unused: the Parquet file has its own."""
+    """Decode the block's rows in order. `schema` (Avro JSON of the header) is unused: the Parquet file has its own."""
     with as_corrupt(where, "the Parquet block"):
         file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
         whole = file.schema_arrow
@@ -50,7 +50,7 @@ def decode(content: bytes, schema: str, columns: Collection[str] | None = None, 
 
 
 def encode(batch: pa.RecordBatch, schema: str, *, page_checksums: bool = True) -> bytes:
-    """A Parquet file with these rows, and the metadata of their schema as its own.
+    """Encode a Parquet file with these rows, and the metadata of their schema as its own.
 
     It uses zstd, and for few rows Snappy without dictionaries, which reads faster: zstd's preparation for a page costs
     more than all the work on a small one, and a dictionary is one more page.
