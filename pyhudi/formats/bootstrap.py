@@ -102,7 +102,7 @@ def delete_index(storage: Storage) -> None:
 
 
 def read_index(storage: Storage) -> Iterator[SourceFile]:
-    """All entries, in the order of partitions and file ids; none for a table without an index. Raises CorruptFile."""
+    """Yield all entries, by partition and file id; none for a table without an index. Raises CorruptFile."""
     if storage.stat(FILE_INDEX_PATH) is None:
         return
     where, folder = storage.full_path(FILE_INDEX_PATH), source_folder(storage)

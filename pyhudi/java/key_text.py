@@ -77,7 +77,7 @@ def text_of(column: pa.Array, *, consistent_timestamps: bool = False, field: str
 
 
 def epoch_number(column: pa.Array) -> pa.Array:
-    """Int64 array: a timestamp column as the number that Avro stores (microseconds; milliseconds stay milliseconds)."""
+    """Return a timestamp column as the int64 numbers that Avro stores: microseconds or milliseconds."""
     kind = column.type
     unit = RAW_NUMBER_UNITS[kind.unit]
     return column.cast(pa.timestamp(unit, kind.tz), safe=False).cast(pa.int64())
@@ -142,7 +142,7 @@ def _civil_from_days(days: int) -> tuple[int, int, int]:
 
 
 def _julian_from_days(days: int) -> tuple[int, int, int]:
-    """Year, month and day of month in the Julian calendar, as Java's older date classes use before 1582-10-15."""
+    """Return year, month and day in the Julian calendar, as Java's older date classes use before 1582-10-15."""
     era, of_era = divmod(days + _JULIAN_EPOCH_SHIFT, 1461)
     year = min(of_era // 365, 3)
     return _from_march(era * 4 + year, of_era - 365 * year)

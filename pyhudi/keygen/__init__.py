@@ -83,7 +83,7 @@ KEY_GENERATORS: Registry[_GeneratorClass] = Registry(
 
 
 def generator_name(options: Mapping[str, str]) -> str:
-    """Registered name of the generator that the options ask for: class, else type, else the table's, else inferred.
+    """Return the name of the generator that the options ask for: class, else type, else the table's, else inferred.
 
     A user's "module:Class" counts only in the writer's class option: nothing in a table's properties (the type
     included) can make its readers import code.

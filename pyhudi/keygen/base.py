@@ -63,7 +63,7 @@ class UserKeyGenerator(Protocol):
     """
 
     def columns(self, batch: pa.RecordBatch) -> KeyColumns:
-        """Keys of the rows of `batch`, by a rule that depends on one row only: no counters, no clock, no randomness."""
+        """Return keys of the rows of `batch`. A key depends on its row only: no counters, no clock, no randomness."""
         ...
 
 

@@ -108,7 +108,7 @@ class TimeSettings:
         return format_instant(self.output_format, millis, self.output_zone or zone)
 
     def null_path(self) -> str:
-        """Path text of null: that of number 1, or of the first millisecond, written and read in the input format."""
+        """Return the path text of null: that of number 1, or of the first millisecond in the input format."""
         if self.unit is not None:
             multiplier, divisor = UNITS[self.unit]
             return format_instant(self.output_format, multiplier // divisor, self.number_zone)
@@ -229,7 +229,7 @@ def _from_numbers(column: pa.Array, field: str, style: PathStyle, settings: Time
 
 
 def _local_times(millis: pa.Array, zone: Zone) -> Longs:
-    """Local milliseconds; for a null those of 1970, for a time outside the years 1 to 9999 some outside them, too."""
+    """Return local milliseconds: for a null those of 1970; out-of-range times stay outside the years 1 to 9999."""
     values = np.asarray(millis.fill_null(0), dtype=np.int64)
     inside = np.clip(values, FIRST_LOCAL_MS - _TWO_DAYS_MS, LAST_LOCAL_MS + _TWO_DAYS_MS)
     local: Longs = inside + offsets_at(inside, zone)

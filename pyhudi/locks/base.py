@@ -25,7 +25,7 @@ Options = TypeVar("Options", bound="DataclassInstance")
 
 
 def own_options(settings: LockOptions, kind: type[Options]) -> Options:
-    """The options that a user's provider declares in its `options_class`. Raises ConfigError for a wrong value."""
+    """Parse the options of a user's provider, declared in its `options_class`. Raises ConfigError for wrong values."""
     return declare.own_options(kind, settings.own_texts)
 
 

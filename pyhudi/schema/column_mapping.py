@@ -144,7 +144,7 @@ def _renamed_fields(
 
 
 def _rename_nested(data_type: pa.DataType, column: SchemaColumn, names: dict[int, str]) -> pa.DataType:
-    """The file's type with its nested names changed; a type of another shape than the schema's stays unchanged."""
+    """Return the file's type with its nested names changed; a type of another shape stays unchanged."""
     written = column.type
     if isinstance(written, StructType) and pa.types.is_struct(data_type):
         return pa.struct(_renamed_fields(data_type.fields, written, names, column.id))

@@ -143,7 +143,7 @@ def _newest_file(storage: Storage, timeline: Timeline) -> str | None:
 
 
 def history_texts(storage: Storage, timeline: Timeline) -> list[str]:
-    """The schemas of the history, newest first, as texts of the file; [] without a history. Raises CorruptFile."""
+    """Return the history's schemas, newest first, as texts of the file; [] without a history. Raises CorruptFile."""
     path = _newest_file(storage, timeline)
     if path is None:
         return []

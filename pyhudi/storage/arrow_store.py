@@ -122,7 +122,7 @@ def delete_files(api: ObjectStore, paths: Sequence[str], where: str) -> None:
 
 
 def shown_error(error: Exception) -> Exception:
-    """The error, redacted when an address in it holds a credential, such as the signed ones of Azure's client."""
+    """Redact an error if an address in it holds a credential, such as the signed ones of Azure's client."""
     text = str(error)
     clean = without_credentials(text)
     return error if clean == text else OSError(clean)

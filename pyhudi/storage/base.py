@@ -91,7 +91,7 @@ class Storage(Protocol):
         ...
 
     def read(self, path: str, limit_bytes: int = READ_BYTES_MAX) -> bytes:
-        """All bytes. Raises PathNotFound, and CorruptFile for more than `limit_bytes`, before any byte is read."""
+        """Read all bytes. Raises PathNotFound, and CorruptFile for more than `limit_bytes`, before reading any."""
         ...
 
     def open_input(self, path: str) -> pa.NativeFile:

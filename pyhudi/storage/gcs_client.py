@@ -21,7 +21,7 @@ _KEY_FILE_VARIABLE = "GOOGLE_APPLICATION_CREDENTIALS"
 
 
 def gcs_arguments(options: Mapping[str, str]) -> ClientArguments:
-    """Arguments of pyarrow's GcsFileSystem. Raises ConfigError for a key file, which pyarrow has no argument for."""
+    """Return arguments of pyarrow's GcsFileSystem. Raises ConfigError for a key file, which it has no argument for."""
     _check_key_file(options)
     arguments: ClientArguments = {}
     if _is_anonymous(options):

@@ -100,7 +100,7 @@ def location_of(uris: str, name: str) -> str:
 def connection(
     hive: HiveModules, uris: str, setting: str, timeout_ms: int = _TIMEOUT_MS
 ) -> tuple[HiveService, HiveTransport]:
-    """A client of the first metastore that answers, and its transport. `timeout_ms`: of a call, not of connecting.
+    """Connect to the first metastore that answers; return client and transport. `timeout_ms`: of each later call.
 
     Raises: ConfigError, StorageError.
     """

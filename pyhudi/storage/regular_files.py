@@ -33,7 +33,7 @@ _NOWHERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 
 
 def open_to_read(path: str) -> int:
-    """A descriptor of a regular file; symbolic links are followed. Raises OSError, StorageError for other kinds."""
+    """Open a regular file, or the target of a link; return its descriptor. Raises OSError, StorageError."""
     return _check_descriptor(os.open(path, os.O_RDONLY | _FLAGS), path)
 
 

@@ -34,7 +34,7 @@ def announce_waits(announce: Callable[[str], None] | None) -> None:
 
 
 def timeout_s(options: Mapping[str, str]) -> float | None:
-    """The seconds after which a store that does not answer is given up; None without the option. Raises ConfigError."""
+    """Return the timeout of a store's calls in seconds; None without the option. Raises ConfigError."""
     text = options.get(TIMEOUT)
     if text is None:
         return None

@@ -69,11 +69,11 @@ class TimelineReader:
     # Plans: requested files, which stay when the instant proceeds
 
     def compaction_plan(self, instant: Instant) -> CompactionPlan:
-        """The plan of a compaction or log compaction. Raises UnsupportedTable for one with bootstrapped files."""
+        """Read the plan of a compaction or log compaction. Raises UnsupportedTable for one with bootstrapped files."""
         return decode_compaction_plan(*self._body(instant, State.REQUESTED))
 
     def clustering_plan(self, instant: Instant) -> ClusteringPlan | None:
-        """The plan of an instant, None when it is not a clustering, or was dropped since the timeline was listed.
+        """Read the plan of a clustering; None for another action, or one dropped since the timeline was listed.
 
         Below version 8 pending clusterings and overwrites are both called replacecommit: the plan distinguishes them.
         """

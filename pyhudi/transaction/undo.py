@@ -124,7 +124,7 @@ def _of_markers(target: Instant, storage: Storage) -> list[RollbackRequest]:
 
 
 def _of_folders(target: Instant, meta: MetaClient, marked: list[RollbackRequest]) -> list[RollbackRequest]:
-    """The files of a pending target in the folders, without the slices with log blocks that markers have named."""
+    """Find the files of a pending target in the folders, except slices with log blocks that markers have named."""
     storage = meta.storage
     slices = {(r.partition_path, r.file_id, r.latest_base_instant) for r in marked if r.log_blocks_to_be_deleted}
     blocks = [

@@ -126,7 +126,7 @@ class FileSystemView:
         return cls({path: groups[path] for path in sorted(groups)}, as_of)
 
     def partitions(self) -> tuple[str, ...]:
-        """Partition paths in text order, also those without a visible file; ("",) for a table without partitions."""
+        """Return partition paths in text order, even without visible files; ("",) for a table without partitions."""
         return tuple(self.groups)
 
     def slices(self, partition_path: str) -> tuple[FileSlice, ...]:

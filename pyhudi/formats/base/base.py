@@ -181,7 +181,7 @@ class BaseFileReader(Protocol):
         ...
 
     def rows_in_parts(self, test: RangeTest) -> int:
-        """The number of rows in the parts of the file for whose ranges `test` is true; 0 if the format has no parts."""
+        """Count the rows in the parts of the file whose ranges pass `test`; 0 if the format has no parts."""
         ...
 
     def numbered_batches(
@@ -229,7 +229,7 @@ class BaseFileWriter(Protocol):
         ...
 
     def copyable(self, source: BaseFileReader) -> frozenset[int]:
-        """Numbers of the parts of another file that `copy` can append: same columns and types, undamaged entries."""
+        """Return the numbers of another file's parts that `copy` can append: same columns and types, undamaged."""
         ...
 
     def start_copying(self, source: BaseFileReader) -> None:

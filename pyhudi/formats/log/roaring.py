@@ -50,7 +50,7 @@ class Bitmap(Protocol):
 
 
 def bitmap_bytes(positions: Positions) -> bytes:
-    """The bytes for distinct positions in ascending order: each container in its smallest form, as Hudi writes them."""
+    """Encode distinct positions in ascending order: each container in its smallest form, as Hudi writes them."""
     if BitMap64 is None:
         return _numpy_bytes(positions)
     values = array("Q")  # from an array the bitmap is made at once, from NumPy value by value

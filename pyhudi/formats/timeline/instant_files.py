@@ -271,7 +271,7 @@ def rollback_metadata_of(body: Fields) -> RollbackMetadata:
 
 
 def encode_avro_record(record: str, datum: Mapping[str, object]) -> bytes:
-    """The container of any body of `timeline_schemas.RECORDS` (clean, savepoint, compaction, restore, index, ...).
+    """Encode any body of `timeline_schemas.RECORDS` (clean, savepoint, compaction, restore, index, ...) as Avro.
 
     Args:    record: the record's name, such as `HoodieCleanerPlan`; datum: its fields under their Avro names.
     """

@@ -24,7 +24,7 @@ def rollback_target(header: Mapping[HeaderKey, str], where: str = "log block") -
 
 
 def rollback_block(instant_time: str, target_instant_time: str) -> bytes:
-    """A whole block (frame included) that rolls back `target_instant_time`, written by rollback `instant_time`."""
+    """Return a whole block, frame included, by which the rollback `instant_time` rolls back its target."""
     header = {
         HeaderKey.INSTANT_TIME: instant_time,
         HeaderKey.COMMAND_BLOCK_TYPE: ROLLBACK,

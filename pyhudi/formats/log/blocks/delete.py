@@ -109,7 +109,7 @@ class DeleteRecords:
 
 
 def decode(content: bytes, where: str = "log block") -> DeleteRecords:
-    """The deletes of a block's content. Raises CorruptFile, and UnsupportedTable for content versions 1 and 2."""
+    """Decode the deletes of a block. Raises CorruptFile, and UnsupportedTable for content versions 1 and 2."""
     length = _list_bytes(content[: _HEAD.size], len(content), where)
     with as_corrupt(where, "the delete list"):
         body = io.BufferedReader(_Section(io.BytesIO(memoryview(content)[_HEAD.size :]), length), _READ_BYTES)
