@@ -56,8 +56,8 @@ class FollowedTable:
             raise ConfigError(f"{_FORMAT}=cdc: a stream of changes needs {_TYPE}=incremental as well.")
         if self.is_limited and not capabilities.PRESENT.limits_streams:
             raise ConfigError(
-                f"{MAX_COMMITS}, {MAX_BYTES}: this Spark asks a format that is made in Python for all that is there "
-                "(limits came with 4.2). Leave the option out, or follow the table with pyhudi.follow."
+                f"{MAX_COMMITS}, {MAX_BYTES}: this Spark reads all new rows at once from a format written in Python "
+                "(limits need Spark 4.2). Leave the option out, or follow the table with pyhudi.follow."
             )
 
     @property

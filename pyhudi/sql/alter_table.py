@@ -256,7 +256,7 @@ def _typed(reader: Reader, column: NewColumn) -> NewColumn:
 
 
 def _place(reader: Reader) -> str | None:
-    """Read AFTER column, or FIRST; None if neither is there."""
+    """Read AFTER column, or FIRST; None if there is neither."""
     if reader.accept("FIRST"):
         return FIRST
     return reader.identifier("the column before") if reader.accept("AFTER") else None

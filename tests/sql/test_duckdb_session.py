@@ -393,7 +393,7 @@ def test_changes_answer_with_counts(session: DuckDbSession):
 
 def test_a_table_of_duckdbs_own_comes_with_a_warning(session: DuckDbSession, tmp_path: Path):
     for text in ("CREATE TABLE own (id INT)", "create or replace table own AS SELECT id FROM rides"):
-        with pytest.warns(UserWarning, match="goes with the session"):
+        with pytest.warns(UserWarning, match="ends with the session"):
             session.sql(text)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -143,7 +143,7 @@ def divided_exactly(left: pa.Decimal128Type, right: pa.Decimal128Type, to: pa.De
     """DuckDB's text of {0} / {1} for decimals, rounded half up to a decimal. Raises ConfigError for too many digits."""
     shift = to.scale + right.scale - left.scale
     if shift < 0 or shift > 37:
-        raise ConfigError("a division of decimals of so many digits needs Spark.")
+        raise ConfigError("a division of decimals with that many digits needs Spark.")
     dividend = f"{_UNSCALED.format(0)} * CAST('1{'0' * shift}' AS HUGEINT)"
     quotient = f"spark_divide_exact({dividend}, {_UNSCALED.format(1)})"
     return f"CAST(spark_digits_to_exact({quotient}, {to.scale}) AS {duckdb_type(to)})"

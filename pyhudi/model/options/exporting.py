@@ -25,15 +25,15 @@ class ExportOptions:
     formats: tuple[str, ...] = option(
         "hoodie.pyhudi.export.formats",
         (),
-        "After each commit, make the metadata of these formats over the table's own files: `delta`, `iceberg` "
+        "Formats whose metadata is written over the table's own files after each commit: `delta`, `iceberg` "
         "(docs/exports.md).",
         Kind.NAMES,
     )
     retain_hours: int = option(
         "hoodie.pyhudi.export.retain.hours",
         24,
-        "Cleaning keeps the files that an export has until the next one, but not longer than so many hours after the "
-        "first commit that it lacks.",
+        "Hours for which cleaning keeps the files of an export, counted from the first commit that the export lacks. "
+        "The next export ends the time.",
         minimum=0,
     )
     iceberg: IcebergOptions = part(IcebergOptions, iceberg_options)

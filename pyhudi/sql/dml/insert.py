@@ -58,7 +58,7 @@ def _by_old_options(options: WriteOptions, target: Target) -> tuple[str, dict[st
         if target.keys and mode != "non-strict":
             raise ConfigError(
                 f"{OLD_BULK_INSERT}=true needs {OLD_INSERT_MODE}=non-strict for a table with a key: a bulk insert does "
-                "not look for keys that are there."
+                "not look for existing keys."
             )
         return "bulk_insert", {}
     if mode == "strict" and target.keys:

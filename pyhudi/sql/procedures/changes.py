@@ -171,7 +171,7 @@ def repair_deduplicate(call: ProcedureCall) -> Rows:
     for name in ("repaired_output_path", "dedupe_type"):
         if call.text(name):
             raise ConfigError(
-                f"{call.procedure} mends the table itself, in one commit and by its merge rules: leave out {name}."
+                f"{call.procedure} repairs the table itself, in one commit and by its merge rules: leave out {name}."
             )
     path = call.text("duplicated_partition_path")
     result = call.table.maintenance.repair.duplicates(
