@@ -148,13 +148,13 @@ def _transparent(opaque: Opaque, schema: pa.Schema, zone: tzinfo | None) -> Pred
         except ConfigError:
             return None
 
-    said = arrow_predicate(opaque.expression, kind_of)
+    predicate = arrow_predicate(opaque.expression, kind_of)
     try:
-        check_depth(said.when_true)
-        bound = _bound(said.when_true, schema, zone)
+        check_depth(predicate.when_true)
+        bound = _bound(predicate.when_true, schema, zone)
     except ConfigError:
         return opaque
-    if said.is_exact:
+    if predicate.is_exact:
         return bound
     return opaque if bound == Constant(True) else conjunction((bound, opaque))
 

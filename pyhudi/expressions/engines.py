@@ -173,13 +173,13 @@ def passes(condition: SqlText, rows: pa.Table) -> pa.BooleanArray:
 def implied_by(condition: SqlText, schema: pa.Schema) -> Predicate:
     """The predicate on single columns that a bound condition implies: see `implied_predicate`."""
     try:
-        value = _way(condition.text, _named(condition, schema), condition.zone).value
+        value = _way(condition.text, _schema_of(condition, schema), condition.zone).value
     except ConfigError:
         return Constant(True)  # only Spark knows its meaning
     return with_deep_stack(lambda: implied_predicate(value))
 
 
-def _named(condition: SqlText, schema: pa.Schema) -> pa.Schema:
+def _schema_of(condition: SqlText, schema: pa.Schema) -> pa.Schema:
     return pa.schema([schema.field(name) for name in condition.columns or tuple(schema.names[:1])])
 
 
@@ -187,7 +187,7 @@ def condition_expression(condition: SqlText, schema: pa.Schema) -> pc.Expression
     """Convert a bound condition to an Arrow expression."""
     names = condition.columns or tuple(schema.names[:1])
     try:
-        arrow = _way(condition.text, _named(condition, schema), condition.zone).arrow
+        arrow = _way(condition.text, _schema_of(condition, schema), condition.zone).arrow
     except ConfigError:
         arrow = None  # only Spark knows its meaning
     if arrow is not None:
@@ -226,8 +226,8 @@ def zone_name(zone: tzinfo | None) -> str:
     if name is not None:
         return str(name)
     offset = (timezone.utc if zone is None else zone).utcoffset(None) or timedelta()
-    hours, rest = divmod(int(offset.total_seconds()), 3600)
-    if rest:
+    hours, seconds = divmod(int(offset.total_seconds()), 3600)
+    if seconds:
         raise ConfigError(
             f"where: this condition is evaluated in a zone with a name, or in one of whole hours; found {zone}."
         )

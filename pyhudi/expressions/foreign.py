@@ -372,9 +372,9 @@ def _polars_comparison(name: str, op: str, literal: _Node, kind_of: KindOf) -> P
     return Compare(column, op, value)
 
 
-def _polars_function(name: str, others: Sequence[_Node], function: _Node, kind_of: KindOf) -> Predicate:
+def _polars_function(name: str, arguments: Sequence[_Node], function: _Node, kind_of: KindOf) -> Predicate:
     column = Column((name,))
-    match function, others:
+    match function, arguments:
         case {"Boolean": "IsNull"}, []:
             return IsNull(column)
         case {"Boolean": "IsNotNull"}, []:

@@ -97,15 +97,20 @@ class _Reader:
         self.at += length
 
     def _group(self) -> None:
-        rest = self.pattern[self.at :]
-        if not rest.startswith("(?"):
+        remaining = self.pattern[self.at :]
+        if not remaining.startswith("(?"):
             self._take("(")
-        elif rest.startswith("(?:"):
+        elif remaining.startswith("(?:"):
             self._take("(?:", 3)
-        elif rest.startswith("(?i)") and self.at == 0 and self.pattern.isascii() and not re.search("[kKsS]", rest[4:]):
+        elif (
+            remaining.startswith("(?i)")
+            and self.at == 0
+            and self.pattern.isascii()
+            and not re.search("[kKsS]", remaining[4:])
+        ):
             self._take("(?i)", 4)
         else:
-            raise self.refused(f"the group {rest[:4]!r}")
+            raise self.refused(f"the group {remaining[:4]!r}")
 
     def _quantifier(self) -> None:
         match = _QUANTIFIER.match(self.pattern, self.at)

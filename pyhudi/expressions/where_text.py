@@ -161,7 +161,7 @@ class WhereText:
         at = place + 1
         while at + 1 < len(tokens):
             is_negative = tokens[at].token_type is TokenType.DASH
-            token, behind = tokens[at + is_negative], tokens[min(at + is_negative + 1, len(tokens) - 1)]
+            token, next_token = tokens[at + is_negative], tokens[min(at + is_negative + 1, len(tokens) - 1)]
             if token.token_type is TokenType.NUMBER:
                 values.append(negative(number_of(token.text)) if is_negative else number_of(token.text))
             elif token.token_type is TokenType.STRING and not is_negative:
@@ -169,9 +169,9 @@ class WhereText:
             else:
                 return None
             at += is_negative + 2
-            if behind.token_type is TokenType.R_PAREN:
+            if next_token.token_type is TokenType.R_PAREN:
                 break
-            if behind.token_type is not TokenType.COMMA:
+            if next_token.token_type is not TokenType.COMMA:
                 return None
         else:
             return None

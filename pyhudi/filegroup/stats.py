@@ -161,9 +161,9 @@ class ExpressionReading:
         (column,) = self.call.column.path
         if LogFileName.parse(path.rpartition("/")[2]) is None:
             with open_base_file(self.storage, path) as reader:
-                stored = reader.columns_of([column])
-                has_column = bool(stored)
-                for batch in reader.batches(stored, _READ_ROWS):
+                columns = reader.columns_of([column])
+                has_column = bool(columns)
+                for batch in reader.batches(columns, _READ_ROWS):
                     yield self._computed(batch.column(0) if has_column else None, len(batch))
             return
         for block in scan_log(self.storage, path):

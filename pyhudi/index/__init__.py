@@ -1,4 +1,4 @@
-"""Write-time indexes: which file group has a key? One file per index; a row here registers it.
+"""Write-time indexes, which find the file group of a key. Each index has its own file; a row here registers it.
 
 Source: docs/formats/indexes.md, "Finding keys".
 """

@@ -33,9 +33,9 @@ class InMemoryIndex(KeyLookupIndex):
     is_global: ClassVar[bool] = True
 
     def find(self, keys: pa.Table, to_search: Sequence[Candidate], lookup: Lookup) -> pa.Table:
-        stored, distinct_keys = StoredKeys.of(lookup), pc.unique(keys.column(RECORD_KEY))
+        stored_keys, distinct_keys = StoredKeys.of(lookup), pc.unique(keys.column(RECORD_KEY))
         # A slice can get further log files, so its live keys are read again.
-        changing = FindKeys(stored, {}, uses_bloom=False)
+        changing = FindKeys(stored_keys, {}, uses_bloom=False)
         live = [
             b
             for candidate in to_search
@@ -47,11 +47,11 @@ class InMemoryIndex(KeyLookupIndex):
             files = [candidate.file for candidate in to_search if candidate.file and candidate.merging is None]
             tables = {
                 file.path: tables_before[file.path]
-                if file.path in tables_before and tables_before[file.path].schema == stored.schema
-                else pa.Table.from_batches(stored.every_key(Candidate(file)), stored.schema)
+                if file.path in tables_before and tables_before[file.path].schema == stored_keys.schema
+                else pa.Table.from_batches(stored_keys.every_key(Candidate(file)), stored_keys.schema)
                 for file in files
             }
             _TABLES[lookup.storage.root] = tables
-        places = pa.concat_tables([stored.schema.empty_table(), *tables.values()])
+        places = pa.concat_tables([stored_keys.schema.empty_table(), *tables.values()])
         hits = places.filter(pc.is_in(places.column(RECORD_KEY), value_set=distinct_keys))
-        return pa.concat_tables([hits, pa.Table.from_batches(live, stored.schema)])
+        return pa.concat_tables([hits, pa.Table.from_batches(live, stored_keys.schema)])

@@ -180,12 +180,12 @@ def _has_second_places(
 def _settled(rows: Frame, lookup: Lookup) -> Frame:
     """The valid locations of the batch's keys, one row for each key and location."""
     engine = lookup.engine
-    stored = replace(StoredKeys.of(lookup), base_rows=False)
-    work = _StoredStates(stored)
+    stored_keys = replace(StoredKeys.of(lookup), base_rows=False)
+    work = _StoredStates(stored_keys)
     states = _read_stored(candidates(lookup, everywhere=False, live=True), work, lookup)
     hits = engine.join(engine.select(rows, _KEY), states, _KEY, "inner", right_is_large=True)
     together = engine.arrange(engine.select(hits, work.schema.names), partition_by=_KEY)
-    return engine.map(together, PlacesThatCount(), stored.schema)
+    return engine.map(together, PlacesThatCount(), stored_keys.schema)
 
 
 @dataclass(frozen=True)
@@ -194,11 +194,11 @@ class _StoredStates:
     live keys of that slice. Streamed, so that no task holds the keys of a slice.
     """
 
-    stored: StoredKeys
+    stored_keys: StoredKeys
 
     @property
     def schema(self) -> pa.Schema:
-        return self.stored.schema.append(pa.field(_ALIVE, pa.bool_()))
+        return self.stored_keys.schema.append(pa.field(_ALIVE, pa.bool_()))
 
     def __call__(self, context: TaskContext, share: Sequence[Candidate]) -> Iterator[pa.RecordBatch]:
         for candidate in share:
@@ -207,7 +207,7 @@ class _StoredStates:
                 yield from self._marked(candidate, alive=True)
 
     def _marked(self, candidate: Candidate, *, alive: bool) -> Iterator[pa.RecordBatch]:
-        for batch in self.stored.every_key(candidate):
+        for batch in self.stored_keys.every_key(candidate):
             marks = pa.repeat(alive, batch.num_rows)
             yield pa.RecordBatch.from_arrays([*batch.columns, marks], schema=self.schema)
 

@@ -83,7 +83,7 @@ class KeyLookupIndex(Index):
             is_quick=size_bytes <= _QUICK_BYTES and is_local(lookup.storage),
         )
         shares = in_shares(to_search, lookup.engine.parallelism * 3)
-        hits: pa.Table = lookup.engine.collect(lookup.engine.fan_out(shares, work, work.stored.schema))
+        hits: pa.Table = lookup.engine.collect(lookup.engine.fan_out(shares, work, work.stored_keys.schema))
         return hits
 
     @property
@@ -119,7 +119,7 @@ class FindKeys:
     `keys`: partition path → distinct keys; under None the keys of a global index, which any file may have.
     """
 
-    stored: StoredKeys
+    stored_keys: StoredKeys
     keys: Mapping[str | None, pa.Array]
     uses_bloom: bool
     is_quick: bool = False
@@ -133,10 +133,10 @@ class FindKeys:
     def hits(self, candidate: Candidate, keys: pa.Array) -> Iterator[pa.RecordBatch]:
         """The rows of one file, or of its merged slice, that have one of the keys."""
         if candidate.merging is not None:
-            yield from self._matches(candidate, self.stored.of_slice(candidate.merging), keys)
+            yield from self._matches(candidate, self.stored_keys.of_slice(candidate.merging), keys)
             return
         assert candidate.file is not None
-        reader = open_base_file(self.stored.storage, candidate.file.path)
+        reader = open_base_file(self.stored_keys.storage, candidate.file.path)
         try:
             footer = reader.footer
             keys = _in_range(keys, footer.min_key, footer.max_key)
@@ -146,28 +146,28 @@ class FindKeys:
             if len(keys):
                 # For a file of one part the footer has already answered this.
                 is_judged = footer.min_key is not None and len(reader.part_rows) == 1
-                stored = self.stored.of_base(reader, None if is_judged else _may_hold(keys))
-                yield from self._matches(candidate, stored, keys)
+                stored_keys = self.stored_keys.of_base(reader, None if is_judged else _may_hold(keys))
+                yield from self._matches(candidate, stored_keys, keys)
         finally:
             reader.close()
 
     def _matches(
-        self, candidate: Candidate, stored: Iterator[StoredKeyBatch], keys: pa.Array
+        self, candidate: Candidate, stored_keys: Iterator[StoredKeyBatch], keys: pa.Array
     ) -> Iterator[pa.RecordBatch]:
-        for parts in _gathered(stored):
+        for parts in _gathered(stored_keys):
             has_key = pc.is_in(pa.chunked_array([part.keys for part in parts], pa.string()), value_set=keys)
             first = 0
             for part in parts:
                 has_key_here = single_array(has_key.slice(first, len(part.keys)))
                 first += len(part.keys)
                 if pc.any(has_key_here).as_py():
-                    yield self.stored.placed(candidate, part.filter(has_key_here))
+                    yield self.stored_keys.placed(candidate, part.filter(has_key_here))
 
 
-def _gathered(stored: Iterable[StoredKeyBatch]) -> Iterator[list[StoredKeyBatch]]:
+def _gathered(stored_keys: Iterable[StoredKeyBatch]) -> Iterator[list[StoredKeyBatch]]:
     """Group batches so that a call of `is_in`, which builds a hash set, is worth its cost."""
     group: list[StoredKeyBatch] = []
-    for part in stored:
+    for part in stored_keys:
         group.append(part)
         if sum(len(one.keys) for one in group) >= _ROWS_AT_ONCE:
             yield group

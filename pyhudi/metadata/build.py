@@ -1,4 +1,4 @@
-"""Which partitions a metadata table has, and how they are built: all, single or missing ones.
+"""The partitions that a metadata table has, and their build: of all, of single or of missing ones.
 
 `partitions/registry.py` lists the kinds; `apply_commit.py` writes the changes of each instant to them. Hold the table's
 lock.

@@ -75,18 +75,18 @@ class GroupReader:
             if rows.num_rows:
                 yield rows
             return
-        with ExitStack() as opened:
+        with ExitStack() as stack:
             files = []
             base = self.file_slice.base_file
             if base is not None:
-                source = opened.enter_context(self.meta.storage.open_input(base.path))
+                source = stack.enter_context(self.meta.storage.open_input(base.path))
                 files.append(self._pieces(HFileReader(source, base.path), base.path, 0))
             for number, block in enumerate(self.blocks, 1):
                 if block.is_delete:
                     deletes = deletes_of(block, number, None)
                     files.append(iter([deletes.sort_by(KEY)]))
                     continue
-                source = opened.enter_context(self.meta.storage.open_input(block.path))
+                source = stack.enter_context(self.meta.storage.open_input(block.path))
                 reader = HFileReader(source, block.where, block.frame.content_offset, block.frame.content_size)
                 files.append(self._pieces(reader, block.where, number))
             for piece in sorted_runs(files, self.file_slice.group.file_id):

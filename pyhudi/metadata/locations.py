@@ -320,9 +320,9 @@ def key_records(table_version: int, at_ms: int, statuses: Sequence[WriteStatus])
     """
     writing = [status for status in statuses if status.new_keys is not None and len(status.new_keys)]
     places = [RecordLocation(s.stat.partition_path or "", s.stat.file_id, at_ms) for s in writing]
-    came = [status.new_keys for status in writing if status.new_keys is not None]
-    numbers = np.repeat(np.arange(len(came), dtype=np.int32), [len(keys) for keys in came])
-    keys = pa.chunked_array(came, pa.string())
+    new_keys = [status.new_keys for status in writing if status.new_keys is not None]
+    numbers = np.repeat(np.arange(len(new_keys), dtype=np.int32), [len(keys) for keys in new_keys])
+    keys = pa.chunked_array(new_keys, pa.string())
     return coded_location_records(table_version, keys, encoded_locations(table_version, places), numbers)
 
 

@@ -55,17 +55,17 @@ class RecordBatchBuilder:
     def __init__(self, payloads: Sequence[str]) -> None:
         self._payloads, self._columns = payloads, (KEY, TYPE, *payloads)
         self._tables: list[pa.Table] = []
-        self._held: dict[str, list[tuple[Entries, str, int]]] = {}  # by schema: entries, their file, sequence
-        self._held_bytes = 0
+        self._entries: dict[str, list[tuple[Entries, str, int]]] = {}  # by schema: entries, their file, sequence
+        self._waiting_bytes = 0
         self._deletes: list[pa.Table] = []
 
     def add(self, reader: HFileReader, where: str, number: int, take: Take) -> None:
         """Add entries of a file. `number`: its position in the order of writing."""
-        held = self._held.setdefault(_schema_of(reader, where), [])
+        entries_of_schema = self._entries.setdefault(_schema_of(reader, where), [])
         for entries in take(reader):
-            held.append((entries, where, number))
-            self._held_bytes += entries.size_bytes
-            if self._held_bytes >= GATHER_BYTES:
+            entries_of_schema.append((entries, where, number))
+            self._waiting_bytes += entries.size_bytes
+            if self._waiting_bytes >= GATHER_BYTES:
                 self._decode()
 
     def add_rows(self, rows: pa.Table, number: int) -> None:
@@ -85,11 +85,11 @@ class RecordBatchBuilder:
         return concat_records([no_records(self._payloads), *filled])
 
     def _decode(self) -> None:
-        for schema_json, held in self._held.items():
-            if held:
-                self._tables.append(_decoded_together(held, _decoder(schema_json, self._columns)))
-                held.clear()
-        self._held_bytes = 0
+        for schema_json, entries_of_schema in self._entries.items():
+            if entries_of_schema:
+                self._tables.append(_decoded_together(entries_of_schema, _decoder(schema_json, self._columns)))
+                entries_of_schema.clear()
+        self._waiting_bytes = 0
 
 
 def no_records(payloads: Sequence[str]) -> pa.Table:
@@ -148,16 +148,18 @@ def _optional_type(kind: pa.DataType) -> pa.DataType:
     return pa.struct([field.with_nullable(True).with_type(_optional_type(field.type)) for field in kind])
 
 
-def _decoded_together(held: Sequence[tuple[Entries, str, int]], decoder: AvroDecoder) -> pa.Table:
-    counts = [len(entries) for entries, _, _ in held]
-    numbers = pa.array(np.repeat(np.array([number for _, _, number in held], np.int32), counts))
-    if len(held) > 1:
-        (together,) = gathered((entries for entries, _, _ in held), sum(e.size_bytes for e, _, _ in held) + 1)
+def _decoded_together(entries_of_schema: Sequence[tuple[Entries, str, int]], decoder: AvroDecoder) -> pa.Table:
+    counts = [len(entries) for entries, _, _ in entries_of_schema]
+    numbers = pa.array(np.repeat(np.array([number for _, _, number in entries_of_schema], np.int32), counts))
+    if len(entries_of_schema) > 1:
+        (together,) = gathered(
+            (entries for entries, _, _ in entries_of_schema), sum(e.size_bytes for e, _, _ in entries_of_schema) + 1
+        )
         try:
-            return numbered(_decoded(together, held[0][1], decoder), numbers)
+            return numbered(_decoded(together, entries_of_schema[0][1], decoder), numbers)
         except CorruptFile:
             pass  # decoding records one by one finds the damaged one
-    rows = pa.concat_tables([_decoded(entries, where, decoder) for entries, where, _ in held])
+    rows = pa.concat_tables([_decoded(entries, where, decoder) for entries, where, _ in entries_of_schema])
     return numbered(rows, numbers)
 
 

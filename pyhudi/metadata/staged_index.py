@@ -84,14 +84,14 @@ class StagedIndexWriter:
 
     def reported(self, task: TaskContext, statuses: Iterable[WriteStatus]) -> Iterator[WriteStatus]:
         """The statuses of a task, with pieces instead of the new keys if there are many. Raises StorageError."""
-        held, keys, files = list[WriteStatus](), 0, 0
+        statuses_of_file, keys, files = list[WriteStatus](), 0, 0
         for status in statuses:
-            held.append(status)
+            statuses_of_file.append(status)
             keys += 0 if status.new_keys is None else len(status.new_keys)
             if keys >= self.most_keys:
-                yield from self._with_pieces(held, keys, f"{task.write_token}-{files}")
-                held, keys, files = [], 0, files + 1
-        yield from self._with_pieces(held, keys, f"{task.write_token}-{files}")
+                yield from self._with_pieces(statuses_of_file, keys, f"{task.write_token}-{files}")
+                statuses_of_file, keys, files = [], 0, files + 1
+        yield from self._with_pieces(statuses_of_file, keys, f"{task.write_token}-{files}")
 
     def _with_pieces(self, statuses: list[WriteStatus], keys: int, name: str) -> list[WriteStatus]:
         groups = self._groups() if keys >= self.least_keys else 0
@@ -99,8 +99,8 @@ class StagedIndexWriter:
             return statuses
         path = f"{staged_index_folder(self.instant_time)}/{name}"
         pieces = tuple(self._written(statuses, groups, path))
-        first, *others = (replace(status, new_keys=_NO_KEYS) for status in statuses)
-        return [replace(first, staged_index=pieces), *others]
+        first, *following = (replace(status, new_keys=_NO_KEYS) for status in statuses)
+        return [replace(first, staged_index=pieces), *following]
 
     def _groups(self) -> int:
         """The number of the index's file groups; 0 if each partition of the table has its own, or none exists yet."""
@@ -223,8 +223,8 @@ def merge_staged(
     joined = engine.collect(engine.fan_out(crowded, MergeStaged(writer), _SCHEMA)).column("pieces").to_pylist()
     few = [piece for pieces in by_group.values() if len(pieces) <= _PIECES_MAX for piece in pieces]
     pieces = (*few, *(piece for text in joined for piece in _PIECES.decode(str(text))))
-    first, *others = (replace(status, staged_index=()) for status in statuses)
-    return (replace(first, staged_index=pieces), *others)
+    first, *following = (replace(status, staged_index=()) for status in statuses)
+    return (replace(first, staged_index=pieces), *following)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,9 +241,9 @@ class MergeStaged:
     def _joined(self, pieces: Sequence[StagedIndexFile], path: str) -> Iterator[StagedIndexFile]:
         storage, version = self.writer.storage, self.writer.table_version
         where = storage.full_path(path)
-        with ExitStack() as opened:
-            runs = sorted_runs([self._rows(piece, opened) for piece in pieces], where)
-            sink = opened.enter_context(storage.open_output(path))
+        with ExitStack() as stack:
+            runs = sorted_runs([self._rows(piece, stack) for piece in pieces], where)
+            sink = stack.enter_context(storage.open_output(path))
             file, offset, records = record_file(sink, version), 0, 0
 
             def closed() -> StagedIndexFile:
@@ -261,8 +261,8 @@ class MergeStaged:
             if records:
                 yield closed()
 
-    def _rows(self, piece: StagedIndexFile, opened: ExitStack) -> Iterator[pa.Table]:
+    def _rows(self, piece: StagedIndexFile, stack: ExitStack) -> Iterator[pa.Table]:
         where = self.writer.storage.full_path(piece.path)
-        source = opened.enter_context(self.writer.storage.open_input(piece.path))
+        source = stack.enter_context(self.writer.storage.open_input(piece.path))
         for entries in HFileReader(source, where, piece.offset, piece.size_bytes).scan():
             yield pa.table({_KEY: entries.key_array().cast(pa.string()), _VALUE: entries.values()})

@@ -137,8 +137,8 @@ def base_file_parts(name: str) -> tuple[str, str, str, str] | None:
     stem, dot, extension = name.rpartition(".")
     if dot + extension not in BASE_FILE_EXTENSIONS:
         return None
-    file_id, _, rest = stem.partition("_")
-    write_token, _, instant = rest.partition("_")
+    file_id, _, token_and_instant = stem.partition("_")
+    write_token, _, instant = token_and_instant.partition("_")
     instant_time = instant.partition(".")[0]
     if not (file_id and write_token and instant_time.isascii() and instant_time.isdigit()):
         return None

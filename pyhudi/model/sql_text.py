@@ -334,10 +334,10 @@ def _is_call(word: str, before: Token | None, inside: Token | None) -> bool:
 
 def _has_operator_behind(tokens: Sequence[Token], place: int) -> bool:
     """True if an operator follows IS NULL and the like, which need brackets in Spark."""
-    rest = [token.text.upper() for token in tokens[place + 1 : place + 4]]
-    if rest[:1] == ["NOT"]:
-        rest = rest[1:]
-    return len(rest) > 1 and rest[0] in ("NULL", "TRUE", "FALSE", "UNKNOWN") and rest[1] in _OPERATORS
+    words = [token.text.upper() for token in tokens[place + 1 : place + 4]]
+    if words[:1] == ["NOT"]:
+        words = words[1:]
+    return len(words) > 1 and words[0] in ("NULL", "TRUE", "FALSE", "UNKNOWN") and words[1] in _OPERATORS
 
 
 def _with_strict_casts(tree: exp.Expr) -> exp.Expr:

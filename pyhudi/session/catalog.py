@@ -200,8 +200,8 @@ class SparkCatalog:
         try:
             rows = spark_sql(self._spark, f"SHOW TABLE EXTENDED IN {quoted(places[0].database)} LIKE {names}").collect()
         except PySparkException:  # no such database, or an entry that Spark can't describe
-            apart = [self._look_up([place]) for place in places] if len(places) > 1 else []
-            return {parts: entry for one in apart for parts, entry in one.items()}
+            entries_by_place = [self._look_up([place]) for place in places] if len(places) > 1 else []
+            return {parts: entry for one in entries_by_place for parts, entry in one.items()}
         rows_by_name = {(row["tableName"].lower(), bool(row["isTemporary"])): row for row in rows}
         entries: dict[tuple[str, ...], CatalogEntry | None] = {}
         for place in places:

@@ -205,9 +205,9 @@ def _register_format(spark: SparkSession) -> None:
     """Register a dummy format `hudi` with a session, for a Spark whose Python lacks PyHudi. Nothing ever opens it."""
     from pyspark.sql.datasource import DataSource
 
-    class Named(DataSource):
+    class DummySource(DataSource):
         @classmethod
         def name(cls) -> str:
             return "hudi"
 
-    spark.dataSource.register(Named)
+    spark.dataSource.register(DummySource)

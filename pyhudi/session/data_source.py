@@ -56,14 +56,14 @@ __all__ = [
 ]
 
 
-_shown: WeakSet[SparkSession] = WeakSet()
+_sessions_with_source: WeakSet[SparkSession] = WeakSet()
 
 
 def show_data_source(spark: SparkSession) -> None:
     """Ensure, once per session, that Spark finds the data source `hudi`; warn if it does not."""
-    if spark in _shown or worker_python.asks_own_python(spark):
+    if spark in _sessions_with_source or worker_python.asks_own_python(spark):
         return
-    _shown.add(spark)
+    _sessions_with_source.add(spark)
     if not worker_python.is_on_connect(spark) and worker_python.may_run_own_python(spark):
         _register(spark)
     elif not _is_known(spark):

@@ -172,7 +172,7 @@ class HudiAwareTableWriter:
     def __init__(self, owner: DataFrame, real: DataFrameWriterV2, table: str) -> None:
         self._owner, self._real, self._table = owner, real, table
         self._uses: str | None = None
-        self._given: dict[str, OptionalPrimitiveType] = {}
+        self._call_options: dict[str, OptionalPrimitiveType] = {}
         self._partitions: tuple[str, ...] = ()
 
     def __getattr__(self, name: str) -> object:
@@ -186,17 +186,17 @@ class HudiAwareTableWriter:
         return self
 
     def option(self, key: str, value: OptionalPrimitiveType) -> HudiAwareTableWriter:
-        self._given[key] = value
+        self._call_options[key] = value
         self._real.option(key, value)
         return self
 
     def options(self, **options: OptionalPrimitiveType) -> HudiAwareTableWriter:
-        self._given.update(options)
+        self._call_options.update(options)
         self._real.options(**options)
         return self
 
     def tableProperty(self, property: str, value: str) -> HudiAwareTableWriter:  # noqa: N802
-        self._given[property] = value
+        self._call_options[property] = value
         self._real.tableProperty(property, value)
         return self
 
@@ -224,14 +224,14 @@ class HudiAwareTableWriter:
         if not is_hudi_name(self._owner.sparkSession, self._table):
             self._real.append()
             return
-        insert_frame(self._owner, self._table, self._given, by_name=True)
+        insert_frame(self._owner, self._table, self._call_options, by_name=True)
 
     def overwritePartitions(self) -> None:  # noqa: N802
 
         if not is_hudi_name(self._owner.sparkSession, self._table):
             self._real.overwritePartitions()
             return
-        overwrite_frame(self._owner, self._table, self._given)
+        overwrite_frame(self._owner, self._table, self._call_options)
 
     def overwrite(self, condition: object) -> None:
 
@@ -248,7 +248,13 @@ class HudiAwareTableWriter:
             return
 
         save_frame(
-            self._owner, self._table, "overwrite", self._given, self._partitions, create=create, or_replace=or_replace
+            self._owner,
+            self._table,
+            "overwrite",
+            self._call_options,
+            self._partitions,
+            create=create,
+            or_replace=or_replace,
         )
 
 

@@ -67,7 +67,7 @@ def query_of_thread(spark: SparkSession) -> str | None:
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         return None
 
-    def told() -> str | None:  # pickled by value, so workers need not have this package
+    def query_of_task() -> str | None:  # pickled by value, so workers need not have this package
         from pyspark import TaskContext
 
         context = TaskContext.get()
@@ -75,7 +75,7 @@ def query_of_thread(spark: SparkSession) -> str | None:
 
     name_own_python(spark)
     try:
-        rows = spark.range(1).select(udf(told, "string")()).collect()
+        rows = spark.range(1).select(udf(query_of_task, "string")()).collect()
     except Exception:
         return None  # the batch may still be written, by this process alone
     return None if rows[0][0] is None else str(rows[0][0])

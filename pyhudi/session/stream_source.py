@@ -41,7 +41,7 @@ class FollowedTable:
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         """Raises ConfigError for options that have no meaning for a stream."""
-        self._given, self._schema = dict(options), schema
+        self._given_options, self._schema = dict(options), schema
         self._options = ReadOptions.parse(hudi_options_of(options))
         self._meta: MetaClient | None = None
         self._target: str | None = None
@@ -68,7 +68,7 @@ class FollowedTable:
     def first_offset(self) -> Offset:
         """The offset at which a stream without a checkpoint begins."""
         with spelled_out():
-            return _offset(first_begin(self._now(), self._options.source.start, self._incremental))
+            return _offset(first_begin(self._reload(), self._options.source.start, self._incremental))
 
     def next_offset(self, start: Offset | None, *, limited: bool) -> Offset:
         """The offset at which the batch that begins at `start` ends. `limited`: obey the limits of the options."""
@@ -77,7 +77,7 @@ class FollowedTable:
             if self._target is not None and begin >= self._target:
                 return _offset(begin)
             limits = self._options.source if limited else None
-            return _offset(end_of_batch(self._now(), begin, self._incremental, limits, self._target))
+            return _offset(end_of_batch(self._reload(), begin, self._incremental, limits, self._target))
 
     def newest_known_offset(self) -> Offset | None:
         """The time of the newest commit when the table was last read, for Spark's progress reports."""
@@ -96,7 +96,7 @@ class FollowedTable:
         if begin == until:
             return []
         with spelled_out():
-            meta = self._now()
+            meta = self._reload()
             options = self._options
             plan = plan_incremental(
                 meta,
@@ -116,10 +116,10 @@ class FollowedTable:
     def _incremental(self) -> IncrementalOptions:
         """The options of the query. As in Hudi, a stream by default stops before a hole until that write completes."""
         options = self._options.incremental
-        return options if _HOLES in canonical_keys(self._given) else replace(options, holes="BLOCK")
+        return options if _HOLES in canonical_keys(self._given_options) else replace(options, holes="BLOCK")
 
-    def _now(self) -> MetaClient:
-        self._meta = MetaClient.load(storage_of(self._given)) if self._meta is None else self._meta.reload()
+    def _reload(self) -> MetaClient:
+        self._meta = MetaClient.load(storage_of(self._given_options)) if self._meta is None else self._meta.reload()
         return self._meta
 
 

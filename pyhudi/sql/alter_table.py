@@ -125,10 +125,10 @@ class AlterProperties:
         missing = [key for key in self.removed if key not in entry.properties]
         if missing and not self.if_exists:
             raise ConfigError(f"SQL: {self.name} has no property {', '.join(missing)}; say UNSET … IF EXISTS.")
-        others = {key: value for key, value in entry.properties.items() if key not in self.removed}
+        remaining = {key: value for key, value in entry.properties.items() if key not in self.removed}
         comment = self.set.get("comment", entry.comment)
         set_ = {key: value for key, value in self.set.items() if key != "comment"}
-        properties = {**others, **set_}
+        properties = {**remaining, **set_}
         config = our_table(session, self.name).table.state().config
         check_change(self.name, set_, entry.properties, properties, config)
         _update(session, self.name, replace(entry, properties=properties, comment=comment))

@@ -84,7 +84,7 @@ class CreateTable:
     # ---- the table
 
     def _schema(self, session: SqlSession, frame: SqlFrame | None) -> pa.Schema:
-        """The columns of the table. As in Spark, those of PARTITIONED BY come last, in its order."""
+        """The columns of the table. As in Spark, those of PARTITIONED BY are last, in its order."""
         if frame is not None:
             if self.columns is not None:
                 raise ConfigError("SQL: CREATE TABLE … AS SELECT takes the columns of its query; leave the list out.")

@@ -109,10 +109,10 @@ def shown_columns(names: Sequence[str]) -> list[str]:
 
 def _values(rows: pa.Table) -> list[list[object]]:
     """Convert the rows to readable values."""
-    return [[_shown(plain(value)) for value in row.values()] for row in rows.to_pylist()]
+    return [[_readable(plain(value)) for value in row.values()] for row in rows.to_pylist()]
 
 
-def _shown(value: object) -> object:
+def _readable(value: object) -> object:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
 
 

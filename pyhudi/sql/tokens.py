@@ -207,7 +207,7 @@ class Reader:
         )
 
     @property
-    def rest(self) -> str:
+    def remaining_text(self) -> str:
         """The text from here on; "" at the end."""
         return "" if self.at_end else self.text[self.tokens[self.at].start : self.tokens[self.stop - 1].end]
 
@@ -386,18 +386,27 @@ def constant_of(tokens: Sequence[SqlToken]) -> Constant:
     )
     if not tokens:
         raise not_constant
-    first, rest = tokens[0], tokens[1:]
+    first, following = tokens[0], tokens[1:]
     if all(token.kind is TokenKind.TEXT for token in tokens):
         return "".join(token.value for token in tokens)
-    if first.kind is TokenKind.SYMBOL and first.text in "+-" and len(rest) == 1 and rest[0].kind is TokenKind.NUMBER:
-        value = number_of(rest[0].text)
+    if (
+        first.kind is TokenKind.SYMBOL
+        and first.text in "+-"
+        and len(following) == 1
+        and following[0].kind is TokenKind.NUMBER
+    ):
+        value = number_of(following[0].text)
         return -value if first.text == "-" else value
     if len(tokens) == 1 and first.kind is TokenKind.NUMBER:
         return number_of(first.text)
     if len(tokens) == 1 and first.is_word("TRUE", "FALSE", "NULL"):
         return {"TRUE": True, "FALSE": False, "NULL": None}[first.text.upper()]
-    if len(rest) == 1 and rest[0].kind is TokenKind.TEXT and first.is_word("DATE", "TIMESTAMP", "TIMESTAMP_NTZ"):
-        text = rest[0].value
+    if (
+        len(following) == 1
+        and following[0].kind is TokenKind.TEXT
+        and first.is_word("DATE", "TIMESTAMP", "TIMESTAMP_NTZ")
+    ):
+        text = following[0].value
         try:
             return date.fromisoformat(text) if first.is_word("DATE") else datetime.fromisoformat(text)
         except ValueError as error:

@@ -328,16 +328,16 @@ def _formatted(name: str, specifier: re.Match[str], value: Expression, place: in
     elif flag == "0":
         text = f"printf('%0{width}d', CAST({plain} AS BIGINT))"
     else:
-        shown = cast(value, STRING)
-        text = plain if shown is value else _template_of(shown).replace("{0}", plain)
+        text_value = cast(value, STRING)
+        text = plain if text_value is value else _template_of(text_value).replace("{0}", plain)
     side = "rpad" if flag == "-" else "lpad"
     whole = f"coalesce({text}, 'null')"
     return f"{side}({whole}, greatest({width}, CAST(length({whole}) AS INTEGER)), ' ')" if width else whole
 
 
-def _template_of(shown: Expression) -> str:
-    assert isinstance(shown, TypedCall)
-    return shown.form.duckdb
+def _template_of(text_value: Expression) -> str:
+    assert isinstance(text_value, TypedCall)
+    return text_value.form.duckdb
 
 
 def _sha2(name: str, arguments: Arguments) -> Expression:

@@ -72,8 +72,8 @@ class SourceWriter(ABC):
         right = scope.sources[-1]
         names = [name.name for name in join.args.get("using") or []]
         if method == "NATURAL":
-            others = {name.lower() for source in before for name in source.schema.names}
-            names = [name for name in right.schema.names if name.lower() in others]
+            left_names = {name.lower() for source in before for name in source.schema.names}
+            names = [name for name in right.schema.names if name.lower() in left_names]
         word = "CROSS" if kind == "CROSS" else " ".join(part for part in (side, kind) if part not in ("INNER", "OUTER"))
         word = kind if kind in ("SEMI", "ANTI") else word
         on = ""

@@ -190,10 +190,10 @@ class _Writer(SourceWriter):
             if node.args["distinct"].args.get("on") is not None or any(map(pa.types.is_map, schema.types)):
                 raise ConfigError("DISTINCT ON, and DISTINCT of maps, need Spark.")
             distinct = "DISTINCT "
-        shown = ", ".join(f"{duckdb_expression(value)} AS {quoted_name(name)}" for name, value in columns)
+        select_list = ", ".join(f"{duckdb_expression(value)} AS {quoted_name(name)}" for name, value in columns)
         scope.aliases_first = True
         tail = self._end(node, scope, schema)
-        return f"SELECT {distinct}{shown}{sources}{where}{group}{having}{tail}", schema
+        return f"SELECT {distinct}{select_list}{sources}{where}{group}{having}{tail}", schema
 
     def _columns(self, node: exp.Select, scope: QueryScope) -> tuple[list[tuple[str, Expression]], str]:
         """The names and values of the result columns, and the text of a generator among them as a further source."""

@@ -73,19 +73,19 @@ class BlockRules:
 
 
 def check_columns(
-    block: LogBlock, lacking: Collection[str], known: Collection[str], rules: BlockRules, *, has_meta: bool
+    block: LogBlock, missing: Collection[str], known: Collection[str], rules: BlockRules, *, has_meta: bool
 ) -> None:
     """Raise CorruptFile if a data block has a column with a damaged name: the block lacks a column that its commit has,
     and has one that the commit does not have. Blocks that are older than a column rightly lack it.
 
-    Args:    lacking: columns to read that the block lacks; known: those of the table; has_meta: rows have meta columns.
+    Args:    missing: columns to read that the block lacks; known: those of the table; has_meta: rows have meta columns.
     """
     meta = frozenset(META_COLUMNS) if has_meta else frozenset[str]()
     strangers = _names_of(block) - set(known) - frozenset(META_COLUMNS)
     if not strangers:
         return
     committed = None if rules.committed_columns is None else rules.committed_columns(block.instant_time)
-    expected = frozenset(lacking) & (meta | (committed or frozenset()))
+    expected = frozenset(missing) & (meta | (committed or frozenset()))
     unknown = strangers - (committed or frozenset())
     if expected and unknown:
         missing_names, unknown_names = (", ".join(sorted(names)) for names in (expected, unknown))
@@ -232,15 +232,15 @@ def find_damage(
     committed_bytes: Counter[str] = Counter()
     for write in committed:
         committed_bytes[write.instant_time] += write.size_bytes
-    lacking = [
+    gaps = [
         f"of {written_bytes:,} bytes that {instant_time} put into it "
         f"{max(0, written_bytes - complete_bytes[instant_time]):,} are in no whole block"
         for instant_time, written_bytes in sorted(committed_bytes.items())
         if complete_bytes[instant_time] < written_bytes
     ]
-    if not lacking:
+    if not gaps:
         return None
-    return f"{storage.root}: the log file {log.path} is damaged: {'; '.join(lacking)} ({_where(log, parts, corrupt)})."
+    return f"{storage.root}: the log file {log.path} is damaged: {'; '.join(gaps)} ({_where(log, parts, corrupt)})."
 
 
 def _where(log: LogFile, parts: Sequence[LogBlock | CorruptRange], corrupt: Sequence[CorruptRange]) -> str:
@@ -273,10 +273,10 @@ def report_damage(engine: EngineOf[FrameT], storage: Storage, slices: Iterable[F
     logs = [log for file_slice in slices for log in file_slice.log_files]
     if not logs:
         return
-    here = len(logs) <= _LOGS_HERE_MAX
+    is_local = len(logs) <= _LOGS_HERE_MAX
     tasks = [logs[first : first + _LOGS_OF_TASK] for first in range(0, len(logs), _LOGS_OF_TASK)]
     work = FindDamage(storage, rules)
-    for damage in _collected(LocalEngine(_SCAN_THREADS), tasks, work) if here else _collected(engine, tasks, work):
+    for damage in _collected(LocalEngine(_SCAN_THREADS), tasks, work) if is_local else _collected(engine, tasks, work):
         rules.report(damage)
 
 

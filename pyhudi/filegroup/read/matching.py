@@ -39,7 +39,7 @@ _NONE = -1
 class Matching(Protocol):
     """Matches base rows, passed table by table in the order of their file, with log records."""
 
-    def find(self, stored: pa.Table) -> tuple[Positions, Positions]:
+    def find(self, stored_rows: pa.Table) -> tuple[Positions, Positions]:
         """The rows of this table that match a log record, ascending, and the number of each row's record."""
         ...
 
@@ -54,9 +54,9 @@ class KeyMatching:
         self._count, self._key_parts = count, key_parts
         self._keys: pa.Array | None = None
 
-    def find(self, stored: pa.Table) -> tuple[Positions, Positions]:
+    def find(self, stored_rows: pa.Table) -> tuple[Positions, Positions]:
         """Find matches as `Matching.find` does. Raises ConfigError for base rows without a key."""
-        keys = stored.column(RECORD_KEY)
+        keys = stored_rows.column(RECORD_KEY)
         if keys.null_count:
             raise ConfigError(
                 "Base rows without a record key can't be merged with log files; a table without meta columns needs its "
@@ -79,8 +79,8 @@ class KeyMatching:
         partners = np.full(len(encoded.dictionary), _NONE, np.int64)
         for first, part in self._key_parts():
             places = pc.fill_null(pc.index_in(part, value_set=encoded.dictionary), _NONE).to_numpy()
-            met = np.flatnonzero(places != _NONE)
-            partners[places[met]] = met + first
+            hits = np.flatnonzero(places != _NONE)
+            partners[places[hits]] = hits + first
         matches: Positions = partners[encoded.indices.to_numpy()]
         return matches
 
@@ -98,8 +98,8 @@ class PositionMatching:
         """The numbers of all matched base rows, ascending."""
         return self._rows
 
-    def find(self, stored: pa.Table) -> tuple[Positions, Positions]:
-        first, self._first = self._first, self._first + len(stored)
+    def find(self, stored_rows: pa.Table) -> tuple[Positions, Positions]:
+        first, self._first = self._first, self._first + len(stored_rows)
         low, high = np.searchsorted(self._rows, (first, self._first))
         return self._rows[low:high] - first, self._order[low:high]
 

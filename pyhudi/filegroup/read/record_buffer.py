@@ -118,9 +118,9 @@ class RecordBuffer:
         self._ordering_types = [a.type for a in ordering_columns(schema.empty_table(), self._ordering_fields)]
         self._absent: list[tuple[int, frozenset[str]]] = []
         self._positions: list[Positions | None] = []
-        self._entries, self._rows = self._waiting()
+        self._entries, self._rows = self._new_buffers()
 
-    def _waiting(self) -> tuple[WaitingRows, WaitingRows]:
+    def _new_buffers(self) -> tuple[WaitingRows, WaitingRows]:
         ordering = [pa.field(f"ordering {i}", kind) for i, kind in enumerate(self._ordering_types)]
         entries = pa.schema([*_ENTRY, *ordering])
         return WaitingRows(entries, self._spill_folder), WaitingRows(self._schema, self._spill_folder)
@@ -188,7 +188,7 @@ class RecordBuffer:
 
     def merge(self) -> LogRecords:
         """Merge to one version per key. The result does not need the buffer."""
-        entries, rows = self._entries.stored().joined(), self._rows.stored()
+        entries, rows = self._entries.to_stored().joined(), self._rows.to_stored()
         return self._in_pairs_merged(entries, rows) if self._in_pairs else self._picked(entries, rows)
 
     def _picked(self, entries: StoredRows, rows: StoredRows) -> LogRecords:
@@ -214,7 +214,7 @@ class RecordBuffer:
     def _in_pairs_merged(self, entries: StoredRows, rows: StoredRows) -> LogRecords:
         """Merge all versions of each key."""
         merger, masks = pair_merger(self._rules), self._absent_masks()
-        merged_entries, merged_rows = self._waiting()
+        merged_entries, merged_rows = self._new_buffers()
         firsts, deletes = [_NONE], [_NONE.astype(np.bool_)]
         absent: list[tuple[int, Mapping[str, Mask]]] = []
         for at, share in self._shares(entries):
@@ -235,7 +235,7 @@ class RecordBuffer:
         masks = {name: mask[order] for name, mask in _joined_masks(absent).items()}
         of_base = self._of_base(first[order])
         is_delete = np.concatenate(deletes)[order]
-        return LogRecords(is_delete, masks, of_base, merged_entries.stored(), order, merged_rows.stored(), order)
+        return LogRecords(is_delete, masks, of_base, merged_entries.to_stored(), order, merged_rows.to_stored(), order)
 
     def _shares(self, entries: StoredRows) -> Iterator[tuple[Positions, pa.Table]]:
         """The entries and their positions, with all entries of a key together: all at once, or split by the keys'

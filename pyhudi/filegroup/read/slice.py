@@ -85,7 +85,7 @@ class SliceSpec:
         """Open a base file of the table. Raises PathNotFound, CorruptFile, UnsupportedTable."""
         return open_base_file(self.storage, path, check_pages=self.check_pages)
 
-    def needed(self, columns: Sequence[str]) -> pa.Schema:
+    def read_schema(self, columns: Sequence[str]) -> pa.Schema:
         """`columns` and the columns that merging needs, in table order."""
         if self.merge.merger is not None:  # a user's merger gets whole rows
             return self.schema
@@ -128,12 +128,12 @@ def read_with_late_keys(
 
     All tables have the nullability of `spec.schema`, which versions from log files lack.
     """
-    needed = spec.needed(columns)
-    merge = SliceMerge.of(spec, file_slice, needed, needs_keys=RECORD_KEY in columns, key_filter=key_filter)
+    read_schema = spec.read_schema(columns)
+    merge = SliceMerge.of(spec, file_slice, read_schema, needs_keys=RECORD_KEY in columns, key_filter=key_filter)
     with ExitStack() as stack:
         for rows in merge.rows(_open_base(spec, merge.file_slice, stack), batch_rows, key_filter):
             chosen = rows.select(list(columns))
-            fields = [field.with_nullable(needed.field(field.name).nullable) for field in chosen.schema]
+            fields = [field.with_nullable(read_schema.field(field.name).nullable) for field in chosen.schema]
             yield pa.Table.from_arrays(chosen.columns, schema=pa.schema(fields)), merge.late_keys
 
 
@@ -172,7 +172,7 @@ class SliceMerge:
         self,
         spec: SliceSpec,
         file_slice: FileSlice,
-        needed: pa.Schema,
+        read_schema: pa.Schema,
         records: LogRecords,
         in_pairs: bool,
         log: LogTotals,
@@ -182,7 +182,7 @@ class SliceMerge:
         self._base_instant = file_slice.base_file.instant_time if file_slice.base_file is not None else ""
         self.updated = self.deleted = self.inserted = 0
         self.late_keys: pa.Array = pa.array([], pa.string())
-        self._spec, self._needed, self._rules = spec, needed, spec.merge
+        self._spec, self._read_schema, self._rules = spec, read_schema, spec.merge
         self._merge = pair_merger(spec.merge)
         self._mode = merge_mode(spec.merge.mode, spec.merge.ordering_fields)
         self.in_pairs = in_pairs
@@ -195,7 +195,7 @@ class SliceMerge:
         cls,
         spec: SliceSpec,
         file_slice: FileSlice,
-        needed: pa.Schema,
+        read_schema: pa.Schema,
         *,
         needs_keys: bool = True,
         key_filter: KeyFilter | None = None,
@@ -203,8 +203,8 @@ class SliceMerge:
     ) -> SliceMerge:
         """Read the log files of a slice, or of its whole slice (`SliceSpec.whole`) if blocks lack columns.
 
-        Args:    needed: the columns of the result, see `SliceSpec.needed`; needs_keys: False if base rows may lack
-                     their record key when the logs have their positions; key_filter: other rows may be left out;
+        Args:    read_schema: the columns of the result, see `SliceSpec.read_schema`; needs_keys: False if base rows may
+                     lack their record key when the logs have their positions; key_filter: other rows may be left out;
                      keeps_blocks: the file cache keeps the rows of blocks, as with a key filter.
         Raises:  DamagedLog, depending on `spec.damage`; UnsupportedTable for rows that need other commits to be
             complete.
@@ -213,9 +213,9 @@ class SliceMerge:
         blocks = blocks_of(parts, spec.blocks)
         partial = any(block.is_partial for block in blocks)
         if partial and spec.blocks.instants is not None and file_slice.base_file is None:
-            return cls.of(*_whole(spec, file_slice), needed, needs_keys=needs_keys, key_filter=key_filter)
+            return cls.of(*_whole(spec, file_slice), read_schema, needs_keys=needs_keys, key_filter=key_filter)
         in_pairs = spec.merge.needs_pairs or partial
-        buffer = RecordBuffer(needed, spec.merge, in_pairs=in_pairs, memory=(spec.memory_bytes, spec.spill_folder))
+        buffer = RecordBuffer(read_schema, spec.merge, in_pairs=in_pairs, memory=(spec.memory_bytes, spec.spill_folder))
         base = file_slice.base_file.instant_time if file_slice.base_file and not in_pairs else ""
         count = 0
         for block in blocks:
@@ -228,15 +228,19 @@ class SliceMerge:
                     buffer.add_positions(block.delete_positions(base, deleted))
                 count += deleted
                 continue
-            columns = file_columns(spec.history, block.instant_time, needed.names)
+            columns = file_columns(spec.history, block.instant_time, read_schema.names)
             block_rows = block.rows(columns.names, keep=keeps_blocks or key_filter is not None)
-            lacking = set(columns.names).difference(block_rows.column_names)
-            if lacking and not block.is_partial:
+            missing = set(columns.names).difference(block_rows.column_names)
+            if missing and not block.is_partial:
                 has_meta = spec.key_generator is None
-                check_columns(block, lacking, spec.schema.names, spec.blocks, has_meta=has_meta)
-            stored = with_record_keys(spec.key_generator, columns.named(block_rows))
-            rows = project(stored, needed)
-            absent = frozenset(needed.names) - frozenset(stored.column_names) if block.is_partial else frozenset[str]()
+                check_columns(block, missing, spec.schema.names, spec.blocks, has_meta=has_meta)
+            keyed_rows = with_record_keys(spec.key_generator, columns.named(block_rows))
+            rows = project(keyed_rows, read_schema)
+            absent = (
+                frozenset(read_schema.names) - frozenset(keyed_rows.column_names)
+                if block.is_partial
+                else frozenset[str]()
+            )
             count += len(rows)
             if key_filter is not None and not block.is_partial:
                 rows, positions = key_filter.filter(rows), None
@@ -249,7 +253,7 @@ class SliceMerge:
         rollbacks = sum(isinstance(block, LogBlock) and block.rollback_target is not None for block in parts)
         instants = tuple(dict.fromkeys(block.instant_time for block in blocks))
         totals = LogTotals(len(blocks), count, instants, corrupt, rollbacks)
-        return cls(spec, file_slice, needed, buffer.merge(), in_pairs, totals, needs_keys)
+        return cls(spec, file_slice, read_schema, buffer.merge(), in_pairs, totals, needs_keys)
 
     def rows(
         self, base: BaseFileReader | None, batch_rows: int = BATCH_ROWS, key_filter: KeyFilter | None = None
@@ -258,7 +262,7 @@ class SliceMerge:
         rows of the base file may be left out.
         """
         if base is not None and key_filter is not None and key_filter.applies_to(base):
-            yield from (self.with_base(stored) for stored in self._filtered_rows(base, key_filter))
+            yield from (self.with_base(stored_rows) for stored_rows in self._filtered_rows(base, key_filter))
         elif base is not None:
             yield from self.base_rows(base, batch_rows)
         yield from self.log_rows(batch_rows)
@@ -271,8 +275,8 @@ class SliceMerge:
         Args:    keep_dictionaries: string columns with few values may be dictionary-encoded.
         """
         dictionaries = self._dictionaries(base) if keep_dictionaries else frozenset[str]()
-        for stored in self.stored_rows(base, self._needed, batch_rows, dictionaries):
-            yield self.with_base(stored)
+        for stored_rows in self.stored_rows(base, self._read_schema, batch_rows, dictionaries):
+            yield self.with_base(stored_rows)
 
     def stored_rows(
         self,
@@ -289,19 +293,19 @@ class SliceMerge:
             names = [name for name in names if name != RECORD_KEY]
             schema = pa.schema([column for column in schema if column.name != RECORD_KEY])
         for batch in base.batches(names, batch_rows, dictionaries):
-            stored = pa.Table.from_batches([batch])
+            rows = pa.Table.from_batches([batch])
             yield (
-                stored
+                rows
                 if dictionaries
-                else project(with_record_keys(self._spec.key_generator, columns.named(stored)), schema)
+                else project(with_record_keys(self._spec.key_generator, columns.named(rows)), schema)
             )
 
     def _filtered_rows(self, base: BaseFileReader, key_filter: KeyFilter) -> Iterator[pa.Table]:
         """The base rows that a filter lets through. Log records match them by key, as positions refer to all rows."""
         self._matching = KeyMatching(len(self.records), self.records.key_parts)
-        names = base.columns_of(self._needed.names)
+        names = base.columns_of(self._read_schema.names)
         for batch in key_filter.read(base, names):
-            yield project(with_record_keys(self._spec.key_generator, pa.Table.from_batches([batch])), self._needed)
+            yield project(with_record_keys(self._spec.key_generator, pa.Table.from_batches([batch])), self._read_schema)
 
     def _matching_in(self, base: BaseFileReader) -> Matching:
         positions = self.records.positions
@@ -318,12 +322,12 @@ class SliceMerge:
 
     def _dictionaries(self, base: BaseFileReader) -> frozenset[str]:
         """The columns that may remain dictionary-encoded: none if rows are converted or merged column by column."""
-        stored = {field.name: field.type for field in base.schema}
-        as_is = all(stored.get(field.name) == field.type for field in self._needed)
+        types = {field.name: field.type for field in base.schema}
+        as_is = all(types.get(field.name) == field.type for field in self._read_schema)
         if not as_is or self.in_pairs or self._spec.key_generator is not None or self._spec.history:
             return frozenset()
         compared = {RECORD_KEY, *(name.partition(".")[0] for name in self._rules.ordering_fields)}
-        return frozenset(base.low_cardinality_columns()) & frozenset(self._needed.names) - compared
+        return frozenset(base.low_cardinality_columns()) & frozenset(self._read_schema.names) - compared
 
     def log_rows(self, batch_rows: int = BATCH_ROWS) -> Iterator[pa.Table]:
         """The rows whose keys no base row has. Read `base_rows` to its end first."""
@@ -338,54 +342,54 @@ class SliceMerge:
             window = slice(first, first + batch_rows)
             yield np.flatnonzero(~self._is_matched[window] & ~self.records.is_delete[window]) + first
 
-    def with_base(self, stored: pa.Table) -> pa.Table:
+    def with_base(self, stored_rows: pa.Table) -> pa.Table:
         """The winning base rows, followed by the log rows that replace the others."""
-        replaced, fresh = self.merge_batch(stored)
+        replaced, replacements = self.merge_batch(stored_rows)
         if not len(replaced):
-            return stored
-        keep = np.ones(len(stored), np.bool_)
+            return stored_rows
+        keep = np.ones(len(stored_rows), np.bool_)
         keep[replaced] = False
-        return concat_rows(stored.filter(pa.array(keep)), fresh.select(stored.column_names))
+        return concat_rows(stored_rows.filter(pa.array(keep)), replacements.select(stored_rows.column_names))
 
-    def merge_batch(self, stored: pa.Table) -> tuple[Positions, pa.Table]:
+    def merge_batch(self, stored_rows: pa.Table) -> tuple[Positions, pa.Table]:
         """The positions of the replaced base rows, and the live rows that replace them."""
-        hits, partners = self._matches(stored)
+        hits, partners = self._matches(stored_rows)
         if self.in_pairs and len(hits):
-            fresh = self._merged_pairs(stored, hits, partners)
-            self.updated += len(fresh)
-            self.deleted += len(hits) - len(fresh)
-            return hits, fresh
-        replaced, partners = self._replaced(stored, hits, partners)
+            replacements = self._merged_pairs(stored_rows, hits, partners)
+            self.updated += len(replacements)
+            self.deleted += len(hits) - len(replacements)
+            return hits, replacements
+        replaced, partners = self._replaced(stored_rows, hits, partners)
         updates = partners[~self.records.is_delete[partners]]
         self.updated += len(updates)
         self.deleted += len(partners) - len(updates)
         return replaced, self.records.take(updates)
 
-    def replaced_rows(self, stored: pa.Table) -> tuple[Positions, Positions]:
+    def replaced_rows(self, stored_rows: pa.Table) -> tuple[Positions, Positions]:
         """The positions of replaced base rows and of losing log versions, from keys and ordering values alone."""
-        hits, partners = self._matches(stored)
+        hits, partners = self._matches(stored_rows)
         if self.in_pairs:
             return hits, partners[:0]
-        replaced, won = self._replaced(stored, hits, partners)
+        replaced, won = self._replaced(stored_rows, hits, partners)
         return replaced, np.setdiff1d(partners, won, assume_unique=True)
 
-    def _matches(self, stored: pa.Table) -> tuple[Positions, Positions]:
+    def _matches(self, stored_rows: pa.Table) -> tuple[Positions, Positions]:
         """The positions of the base rows whose key is in the logs, and the versions with that key."""
         self.late_keys = self.late_keys[:0]
-        hits, partners = self._matching.find(stored)
+        hits, partners = self._matching.find(stored_rows)
         self._is_matched[partners] = True
         return hits, partners
 
-    def _replaced(self, stored: pa.Table, hits: Positions, partners: Positions) -> tuple[Positions, Positions]:
+    def _replaced(self, stored_rows: pa.Table, hits: Positions, partners: Positions) -> tuple[Positions, Positions]:
         """The matches in which the log version wins."""
         if not len(hits) or not self._rules.by_ordering:
             return hits, partners
-        wins = self._judge(stored, hits, partners)
+        wins = self._judge(stored_rows, hits, partners)
         self.late_keys = self.records.keys(partners[~wins])
         return hits[wins], partners[wins]
 
-    def _merged_pairs(self, stored: pa.Table, hits: Positions, partners: Positions) -> pa.Table:
-        older_rows = stored.take(pa.array(hits))
+    def _merged_pairs(self, stored_rows: pa.Table, hits: Positions, partners: Positions) -> pa.Table:
+        older_rows = stored_rows.take(pa.array(hits))
         ordering = ordering_columns(older_rows, self._rules.ordering_fields) if self._rules.by_ordering else []
         older = Versions(older_rows, np.zeros(len(hits), np.bool_), tuple(ordering))
         merged = self._merge.merge(older, self.records.versions(partners), Place.SLICE)
@@ -393,6 +397,6 @@ class SliceMerge:
             self.late_keys = self.records.keys(partners[merged.is_older])
         return merged.rows.filter(pa.array(~merged.is_delete))
 
-    def _judge(self, stored: pa.Table, hits: Positions, partners: Positions) -> Mask:
-        existing = ordering_columns(stored, self._rules.ordering_fields, pa.array(hits))
+    def _judge(self, stored_rows: pa.Table, hits: Positions, partners: Positions) -> Mask:
+        existing = ordering_columns(stored_rows, self._rules.ordering_fields, pa.array(hits))
         return self._mode.replaces(existing, self.records.ordering(partners), self.records.is_delete[partners])

@@ -95,7 +95,7 @@ class WaitingRows:
             self._file.write(self._tables)
             self._tables, self.waiting_bytes = [], 0
 
-    def stored(self) -> StoredRows:
+    def to_stored(self) -> StoredRows:
         """All rows; no more may be added afterwards."""
         spilled = [self._file.read()] if self._file is not None else []
         table = pa.concat_tables([self.schema.empty_table(), *spilled, *self._tables])

@@ -64,7 +64,7 @@ def replaced_base_rows(spec: SliceSpec, file_slice: FileSlice) -> Iterator[Repla
     """
     # Where versions merge in pairs, every match is replaced; `merged_log_rows` makes the merged row.
     comparing = replace(spec, merge=MergeRules()) if spec.merge.needs_pairs else spec
-    merge = SliceMerge.of(comparing, file_slice, comparing.needed(()), needs_keys=False)
+    merge = SliceMerge.of(comparing, file_slice, comparing.read_schema(()), needs_keys=False)
     yield from _replaced(comparing, file_slice, merge)
 
 
@@ -78,10 +78,10 @@ def _replaced(spec: SliceSpec, file_slice: FileSlice, merge: SliceMerge) -> Iter
         if replaced is not None:
             yield ReplacedBaseRows(replaced, replaced[:0])
             return
-        for stored in merge.stored_rows(base, deciding, _KEYS_AT_ONCE):
-            rows, lost = merge.replaced_rows(stored)
+        for stored_rows in merge.stored_rows(base, deciding, _KEYS_AT_ONCE):
+            rows, lost = merge.replaced_rows(stored_rows)
             yield ReplacedBaseRows(rows + first, lost)
-            first += len(stored)
+            first += len(stored_rows)
 
 
 def merged_log_rows(
@@ -91,15 +91,15 @@ def merged_log_rows(
 
     Raises:  CorruptFile, UnsupportedTable, SchemaMismatch.
     """
-    needed = spec.needed(columns)
-    merge = SliceMerge.of(spec, file_slice, needed)
+    read_schema = spec.read_schema(columns)
+    merge = SliceMerge.of(spec, file_slice, read_schema)
     if not merge.in_pairs or file_slice.base_file is None:
         for versions in merge.only_in_logs(batch_rows):
             yield LogRows(merge.records.take(versions).select(list(columns)), versions)
         return
     with spec.open_base(file_slice.base_file.path) as base:
-        for stored in merge.stored_rows(base, needed, batch_rows):
-            yield LogRows(merge.merge_batch(stored)[1].select(list(columns)), None)
+        for stored_rows in merge.stored_rows(base, read_schema, batch_rows):
+            yield LogRows(merge.merge_batch(stored_rows)[1].select(list(columns)), None)
     for rows in merge.log_rows(batch_rows):
         yield LogRows(rows.select(list(columns)), None)
 
@@ -112,7 +112,7 @@ def split_slice(
     Args:    keeps_blocks: see `SliceMerge.of`.
     Raises:  CorruptFile, UnsupportedTable, SchemaMismatch.
     """
-    merge = SliceMerge.of(spec, file_slice, spec.needed(columns), needs_keys=False, keeps_blocks=keeps_blocks)
+    merge = SliceMerge.of(spec, file_slice, spec.read_schema(columns), needs_keys=False, keeps_blocks=keeps_blocks)
     if merge.in_pairs:  # log rows need all columns of their base rows, replaced rows need none
         replaced = list(replaced_base_rows(spec, file_slice))
         parts = [part.rows for part in merged_log_rows(spec, file_slice, columns)]

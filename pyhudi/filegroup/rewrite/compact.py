@@ -120,9 +120,9 @@ def with_file_name(spec: WriteSpec, file: NewBaseFile, rows: pa.Table) -> pa.Tab
     """Set the file's name in the rows' meta columns, or drop meta columns in tables that have none."""
     if spec.populate_meta_fields:
         return file.copied_rows(rows.drop_columns([FILE_NAME]))
-    stored = stored_columns(spec).names
-    columns = [*([no_values(len(rows))] * len(META_COLUMNS)), *(rows.column(name) for name in stored)]
-    return pa.Table.from_arrays(columns, names=[*META_COLUMNS, *stored])
+    names = stored_columns(spec).names
+    columns = [*([no_values(len(rows))] * len(META_COLUMNS)), *(rows.column(name) for name in names)]
+    return pa.Table.from_arrays(columns, names=[*META_COLUMNS, *names])
 
 
 def with_log_totals(stat: WriteStat, merge: SliceMerge, file_slice: FileSlice) -> WriteStat:
@@ -209,13 +209,13 @@ class _Blocks:
 
     def _data_block(self, rows: pa.Table, absent: frozenset[str]) -> tuple[bytes, pa.Table]:
         spec = self._spec
-        stored = pa.schema([column for column in spec.stored_schema if column.name not in absent])
-        schema_json = avro_from_arrow(stored, spec.table_name, with_meta=True)
+        schema = pa.schema([column for column in spec.stored_schema if column.name not in absent])
+        schema_json = avro_from_arrow(schema, spec.table_name, with_meta=True)
         header = {**self._header, HeaderKey.IS_PARTIAL: "true"} if absent else self._header
         if not spec.populate_meta_fields:
             for at, name in enumerate(META_COLUMNS):  # the key was computed only for the merge
                 rows = rows.set_column(at, name, pa.nulls(len(rows), pa.string()))
-        rows = rows.select([*META_COLUMNS, *stored.names])
+        rows = rows.select([*META_COLUMNS, *schema.names])
         if self._logs.block_format.lower() != "parquet":
             rows = project(rows, arrow_from_avro(schema_json))
         (batch,) = rows.combine_chunks().to_batches()

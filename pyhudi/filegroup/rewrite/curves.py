@@ -46,8 +46,8 @@ def ordered_values(column: pa.Array | pa.ChunkedArray) -> Numbers:
     if pa.types.is_dictionary(kind):
         coded = cast("pa.DictionaryArray", column)
         numbers = ordered_values(coded.dictionary)
-        taken = pc.fill_null(coded.indices, 0).to_numpy(zero_copy_only=False)
-        values = numbers[taken] if len(numbers) else np.zeros(len(column), np.uint64)
+        codes = pc.fill_null(coded.indices, 0).to_numpy(zero_copy_only=False)
+        values = numbers[codes] if len(numbers) else np.zeros(len(column), np.uint64)
     else:
         values = _numbers(column, kind)
     if column.null_count:

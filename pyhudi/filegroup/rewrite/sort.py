@@ -81,14 +81,14 @@ class RowOrder:
 
 
 def _column(rows: pa.Table, path: str) -> pa.ChunkedArray:
-    top, *rest = [path] if path in rows.column_names else path.split(".")
+    top, *inner_names = [path] if path in rows.column_names else path.split(".")
     if top not in rows.column_names:
         raise ConfigError(
             f"hoodie.clustering.plan.strategy.sort.columns names {path!r}, which the table doesn't have; its columns: "
             f"{', '.join(name for name in rows.column_names if not name.startswith('_hoodie_'))}."
         )
     column = rows.column(top)
-    for name in rest:
+    for name in inner_names:
         if not pa.types.is_struct(column.type) or column.type.get_field_index(name) < 0:
             raise ConfigError(f"hoodie.clustering.plan.strategy.sort.columns names {path!r}: no field {name!r} there.")
         column = pc.struct_field(column, name)
@@ -111,7 +111,7 @@ class SortedRows:
         self.rows = 0
         self.bytes = 0
         self._order, self._memory_bytes = order, memory_bytes
-        self._waiting: list[pa.Table] = []
+        self._waiting_tables: list[pa.Table] = []
         self._waiting_bytes = 0
         self._keys: list[pa.Table] = []
         self._folder: tempfile.TemporaryDirectory[str] | None = None
@@ -134,7 +134,7 @@ class SortedRows:
             return
         self.rows += len(rows)
         self.bytes += rows.nbytes
-        self._waiting.append(rows)
+        self._waiting_tables.append(rows)
         self._waiting_bytes += rows.nbytes
         if self._waiting_bytes > self._memory_bytes:
             self._spill_waiting()
@@ -142,7 +142,7 @@ class SortedRows:
     def pieces(self, piece_rows: int) -> Iterator[pa.Table]:
         """The rows in order, at most `piece_rows` at a time."""
         if self._spill is None:
-            yield from _in_order(self._waiting, self._order, piece_rows)
+            yield from _in_order(self._waiting_tables, self._order, piece_rows)
             return
         self._spill_waiting()
         self._spill.close()
@@ -161,7 +161,7 @@ class SortedRows:
             rows, run_ranks = run.read()
             within = np.argsort(run_ranks)
             assert int(run_ranks[within[0]]) == first
-            yield from _taken(rows, within, piece_rows)
+            yield from _take_pieces(rows, within, piece_rows)
 
     def _spill_waiting(self) -> None:
         """Write the rows in memory to the file; keep only the sort columns in memory."""
@@ -170,11 +170,11 @@ class SortedRows:
                 self._folder = tempfile.TemporaryDirectory(prefix="pyhudi-sort-")
         if self._spill is None:
             self._spill = _Spill(Path(self._folder.name) / "rows")
-        for rows in self._waiting:
+        for rows in self._waiting_tables:
             if self._order.columns:
                 self._keys.append(self._order.keys(rows))
             self._spill.write(rows)
-        self._waiting, self._waiting_bytes = [], 0
+        self._waiting_tables, self._waiting_bytes = [], 0
 
     def _scattered(self, ranks: Ranks, run_rows: int) -> Iterator[tuple[int, _Spill]]:
         """The rows of each run of ranks, each in a file that is deleted when the next one is read."""
@@ -258,7 +258,7 @@ def _in_order(tables: list[pa.Table], order: RowOrder, piece_rows: int) -> Itera
     if not order.columns:
         yield from (rows.slice(first, piece_rows) for first in range(0, len(rows), piece_rows))
         return
-    yield from _taken(rows, order.positions(order.keys(rows)), piece_rows)
+    yield from _take_pieces(rows, order.positions(order.keys(rows)), piece_rows)
 
 
 def joined(tables: list[pa.Table]) -> pa.Table:
@@ -268,7 +268,7 @@ def joined(tables: list[pa.Table]) -> pa.Table:
     return pa.concat_tables(tables).unify_dictionaries()
 
 
-def _taken(rows: pa.Table, positions: Ranks, piece_rows: int) -> Iterator[pa.Table]:
+def _take_pieces(rows: pa.Table, positions: Ranks, piece_rows: int) -> Iterator[pa.Table]:
     rows = rows.combine_chunks()
     for first in range(0, len(positions), piece_rows):
         yield rows.take(pa.array(positions[first : first + piece_rows]))

@@ -158,9 +158,9 @@ def append_log(
     for positions, columns in _by_columns(rows, partial):
         chosen, is_new = (rows, new) if columns is None else (rows.take(pa.array(positions)), new[positions])
         for first, part in _parts(chosen, options.block_max_bytes):
-            fresh = int(is_new[first : first + len(part)].sum())
+            new_rows = int(is_new[first : first + len(part)].sum())
             block, written = _data_block(spec, task, file_slice, part, options, first_seq + first, columns, base_rows)
-            files.append(block, written, len(part) - fresh, fresh)
+            files.append(block, written, len(part) - new_rows, new_rows)
         first_seq += len(chosen)
     if deletes.any():
         deleted = incoming.filter(pa.array(deletes))
@@ -220,7 +220,7 @@ def _data_block(
     """Make a block of whole rows, or of partial updates of these columns (docs/formats/log.md, "Partial blocks");
     return it with its rows as they are stored.
     """
-    stored, schema = stored_columns(spec), spec.stored_schema
+    block_columns, schema = stored_columns(spec), spec.stored_schema
     header = {HeaderKey.INSTANT_TIME: spec.instant_time}
     notes: dict[bytes, str] = {}
     if base_rows is not None:
@@ -230,9 +230,11 @@ def _data_block(
         else:
             header |= placed
     if columns is not None:
-        stored, schema = (pa.schema([c for c in columns_of if c.name in columns]) for columns_of in (stored, schema))
+        block_columns, schema = (
+            pa.schema([c for c in columns_of if c.name in columns]) for columns_of in (block_columns, schema)
+        )
         header[HeaderKey.IS_PARTIAL] = "true"
-    checked = checked_rows(rows, stored)
+    checked = checked_rows(rows, block_columns)
     check_required(checked, required_columns(schema), checked.column(RECORD_KEY))
     count = len(checked)
     if spec.populate_meta_fields:
@@ -246,8 +248,8 @@ def _data_block(
     else:
         meta = [no_values(count)] * len(META_COLUMNS)
     schema_json = avro_from_arrow(schema, spec.table_name, with_meta=True)
-    arrays = [*meta, *(checked.column(name) for name in stored.names)]
-    table = pa.Table.from_arrays(arrays, names=[*META_COLUMNS, *stored.names])
+    arrays = [*meta, *(checked.column(name) for name in block_columns.names)]
+    table = pa.Table.from_arrays(arrays, names=[*META_COLUMNS, *block_columns.names])
     if options.block_format.lower() != "parquet":
         table = project(table, arrow_from_avro(schema_json))
     (batch,) = table.replace_schema_metadata(notes or None).combine_chunks().to_batches()

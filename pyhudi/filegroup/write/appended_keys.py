@@ -111,8 +111,8 @@ def _alive(reading: SliceSpec, file_slice: FileSlice, keys_in_question: pa.Array
     return pc.unique(pa.concat_arrays([_NO_KEYS, *alive]))
 
 
-def _without(keys: pa.Array, others: pa.Array) -> pa.Array:
-    return keys.filter(pc.invert(pc.is_in(keys, value_set=others)))
+def _without(keys: pa.Array, excluded: pa.Array) -> pa.Array:
+    return keys.filter(pc.invert(pc.is_in(keys, value_set=excluded)))
 
 
 def _log_file(status: WriteStatus) -> LogFile:

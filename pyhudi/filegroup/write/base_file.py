@@ -69,9 +69,9 @@ def stored_columns(spec: WriteSpec) -> pa.Schema:
     return file_schema(spec.stored_schema)
 
 
-def incoming_schema(stored: pa.Schema) -> pa.Schema:
+def incoming_schema(columns: pa.Schema) -> pa.Schema:
     """The schema of rows to be written: the record key, then the stored columns."""
-    return pa.schema([pa.field(RECORD_KEY, pa.string()), *stored])
+    return pa.schema([pa.field(RECORD_KEY, pa.string()), *columns])
 
 
 class RewrittenRows(Protocol):
@@ -102,9 +102,9 @@ class NewBaseFile:
         self.path = data_path(partition_path, self.name)
         self.rows = 0
         self._gathers = gathers
-        self._waiting: list[pa.Table] = []
+        self._waiting_tables: list[pa.Table] = []
         self._spec, self._task = spec, task
-        self._stored = stored_columns(spec)
+        self._stored_columns = stored_columns(spec)
         self._required = required_columns(spec.stored_schema)
         self._bloom = bloom if bloom is not None else new_key_filter(spec)
         self._keys = keys or KeyRange()
@@ -112,7 +112,7 @@ class NewBaseFile:
         spec.announce(self.path, io_type)
         ensure_partition_metadata(spec.storage, partition_path, spec.instant_time, clock)
         meta = [pa.field(name, pa.string()) for name in META_COLUMNS]
-        columns = pa.schema([*meta, *self._stored])
+        columns = pa.schema([*meta, *self._stored_columns])
         self._writer = new_base_file(spec.storage, self.path, columns, spec.file, spec.stats_columns or ())
 
     @property
@@ -136,8 +136,8 @@ class NewBaseFile:
             ]
         else:
             meta = [no_values(count)] * len(META_COLUMNS)
-        columns = [*meta, *(rows.column(name) for name in self._stored.names)]
-        return pa.Table.from_arrays(columns, names=[*META_COLUMNS, *self._stored.names])
+        columns = [*meta, *(rows.column(name) for name in self._stored_columns.names)]
+        return pa.Table.from_arrays(columns, names=[*META_COLUMNS, *self._stored_columns.names])
 
     def copied_rows(self, rows: pa.Table) -> pa.Table:
         """`rows` of an older version of the file, which lack the file name, with the name of this file."""
@@ -149,9 +149,9 @@ class NewBaseFile:
         if not len(rows):
             return
         self.rows += len(rows)
-        if self._waiting and not self._fits(rows):
+        if self._waiting_tables and not self._fits(rows):
             self._flush()
-        self._waiting.append(rows)
+        self._waiting_tables.append(rows)
         if not self._gathers or not self._fits():
             self._flush()
 
@@ -174,18 +174,18 @@ class NewBaseFile:
 
     def _fits(self, *more: pa.Table) -> bool:
         """True if the collected rows (and `more`) are at most half a row group."""
-        tables, options = (*self._waiting, *more), self._spec.file
+        tables, options = (*self._waiting_tables, *more), self._spec.file
         rows, size_bytes = sum(map(len, tables)), sum(table.nbytes for table in tables)
         return 2 * rows <= options.row_group_rows and 2 * size_bytes <= options.row_group_bytes
 
     def _flush(self) -> None:
         """Write the collected rows as one row group."""
-        if self._waiting:
-            first, *more_tables = self._waiting
+        if self._waiting_tables:
+            first, *more_tables = self._waiting_tables
             row_group = reduce(concat_rows, more_tables, first)
             self._writer.write(row_group)
             wrote(len(row_group))
-        self._waiting = []
+        self._waiting_tables = []
 
     def add_keys(self, keys: pa.Array | pa.ChunkedArray, *, to_bloom: bool = True, to_range: bool = True) -> None:
         """Add the keys of written rows to the bloom filter and the key range."""
@@ -277,13 +277,13 @@ class NewBaseFile:
         self._writer.abandon()
 
 
-def checked_rows(rows: pa.Table, stored: pa.Schema) -> pa.Table:
-    """Convert `rows` to `incoming_schema(stored)`; other columns are dropped.
+def checked_rows(rows: pa.Table, columns: pa.Schema) -> pa.Table:
+    """Convert `rows` to `incoming_schema(columns)`; other columns are dropped.
 
     Raises SchemaMismatch when a stored column is missing, KeyGenError when a record key is null.
     """
     column_names = set(rows.column_names)  # each access creates a list, which is slow for thousands of columns
-    missing = [name for name in stored.names if name not in column_names]
+    missing = [name for name in columns.names if name not in column_names]
     if missing:
         raise SchemaMismatch(
             f"Rows to write lack the columns {', '.join(missing)}; they have {', '.join(rows.column_names)}."
@@ -292,4 +292,4 @@ def checked_rows(rows: pa.Table, stored: pa.Schema) -> pa.Table:
         raise KeyGenError(
             f"{rows.column(RECORD_KEY).null_count} rows to write have no record key; nothing was committed."
         )
-    return project(rows, incoming_schema(stored))
+    return project(rows, incoming_schema(columns))

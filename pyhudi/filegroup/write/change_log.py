@@ -49,7 +49,7 @@ class ChangeLog:
         rows = avro_from_arrow(spec.stored_schema, spec.table_name, with_meta=False)
         self._avro = change_schema(options.mode, rows, spec.table_version)
         self._schema = arrow_from_avro(self._avro)
-        self._waiting: list[pa.Table] = []
+        self._waiting_tables: list[pa.Table] = []
         self._waiting_bytes = 0
         spec.announce(self._path, CREATE)
         self._file = LogFileWriter(spec.storage, self._path)
@@ -68,7 +68,7 @@ class ChangeLog:
 
     def close(self) -> Mapping[str, int]:
         """Write the remaining changes and finish the file; return its path and size in bytes, for the write stat."""
-        if self._waiting or not self._file.size_bytes:
+        if self._waiting_tables or not self._file.size_bytes:
             self._flush()
         size_bytes = self._file.close()
         self._confirm(self._path)
@@ -86,16 +86,16 @@ class ChangeLog:
             else:
                 columns.append(_images({BEFORE: before, AFTER: after}[field.name], field.type, len(keys)))
         changes = pa.Table.from_arrays(columns, schema=self._schema)
-        self._waiting.append(changes)
+        self._waiting_tables.append(changes)
         self._waiting_bytes += changes.nbytes
         if self._waiting_bytes >= self._limit_bytes:
             self._flush()
 
     def _flush(self) -> None:
-        changes = pa.concat_tables(self._waiting or [self._schema.empty_table()]).combine_chunks()
+        changes = pa.concat_tables(self._waiting_tables or [self._schema.empty_table()]).combine_chunks()
         batch = pa.RecordBatch.from_arrays([_single(column) for column in changes.columns], schema=self._schema)
         self._file.append(change_block(batch, self._avro, self._instant_time))
-        self._waiting, self._waiting_bytes = [], 0
+        self._waiting_tables, self._waiting_bytes = [], 0
 
 
 def _images(rows: pa.Table | None, image: pa.DataType, count: int) -> pa.Array:

@@ -50,13 +50,13 @@ class IncomingRows:
     def of(cls, spec: WriteSpec, incoming: pa.Table, match_keys: bool) -> IncomingRows:
         """Check the rows and convert them to the file's columns."""
         deletes = deletes_of(incoming)
-        stored = stored_columns(spec)
+        columns = stored_columns(spec)
         if deletes.all():
             if incoming.column(RECORD_KEY).null_count:
                 raise KeyGenError(f"{incoming.column(RECORD_KEY).null_count} deletes have no record key.")
-            rows = project(incoming.select([RECORD_KEY]), pa.schema([pa.field(RECORD_KEY, pa.string()), *stored]))
+            rows = project(incoming.select([RECORD_KEY]), pa.schema([pa.field(RECORD_KEY, pa.string()), *columns]))
         else:
-            rows = checked_rows(incoming, stored)
+            rows = checked_rows(incoming, columns)
         rows = rows.combine_chunks()
         keys = single_array(rows.column(RECORD_KEY))
         by_row = STORED_ROW in incoming.column_names
@@ -97,23 +97,25 @@ class UnchangedColumns:
         """The columns that each of these incoming rows lacks."""
         return frozenset(name for name, rows in self.rows.items() if rows[positions].all())
 
-    def completed(self, fresh: pa.Table, partners: _Positions, stored: pa.Table, hits: _Positions) -> pa.Table:
+    def completed(self, incoming: pa.Table, partners: _Positions, stored_rows: pa.Table, hits: _Positions) -> pa.Table:
         """Fill in the columns that incoming rows lack.
 
         Args:
-            fresh, partners: the rows, and their positions among the incoming rows.
-            stored, hits: stored rows, and the position of the one that each incoming row replaces. A column that
-                `stored` lacks is not filled in.
+            incoming, partners: the rows, and their positions among the incoming rows.
+            stored_rows, hits: stored rows, and the position of the one that each incoming row replaces. A column that
+                `stored_rows` lacks is not filled in.
         """
-        indices, stored_names = pa.array(hits), set(stored.column_names)
+        indices, stored_names = pa.array(hits), set(stored_rows.column_names)
         for name, rows in self.rows.items():
-            lacking = rows[partners]
-            at = fresh.schema.get_field_index(name)
-            if at < 0 or name not in stored_names or not lacking.any():
+            is_missing = rows[partners]
+            at = incoming.schema.get_field_index(name)
+            if at < 0 or name not in stored_names or not is_missing.any():
                 continue
-            values = stored.column(name).take(indices)
-            if not lacking.all():
-                cast_values = single_array(values.cast(fresh.schema.field(at).type))
-                values = pa.chunked_array([pc.if_else(pa.array(lacking), cast_values, single_array(fresh.column(at)))])
-            fresh = fresh.set_column(at, name, values)
-        return fresh
+            values = stored_rows.column(name).take(indices)
+            if not is_missing.all():
+                cast_values = single_array(values.cast(incoming.schema.field(at).type))
+                values = pa.chunked_array(
+                    [pc.if_else(pa.array(is_missing), cast_values, single_array(incoming.column(at)))]
+                )
+            incoming = incoming.set_column(at, name, values)
+        return incoming

@@ -40,7 +40,7 @@ class SizedFilter:
     def __init__(self, options: BaseFileOptions, bloom: BloomFilter | None = None) -> None:
         """`bloom`: the filter to start from; None: an empty one. Raises ConfigError for options that give no filter."""
         self._options = options
-        self._waiting: list[pa.Array] = []
+        self._waiting_chunks: list[pa.Array] = []
         self._waiting_keys = 0
         empty = _empty(options, options.bloom_num_entries or _MOST_KEYS)  # raises for an invalid probability
         self._bloom = empty if bloom is None and options.bloom_num_entries is not None else bloom
@@ -52,7 +52,7 @@ class SizedFilter:
             return
         chunks = keys.chunks if isinstance(keys, pa.ChunkedArray) else [keys]
         # Copied: a slice would keep all rows of its batch in memory.
-        self._waiting.append(pa.concat_arrays([pa.array([], keys.type), *chunks]))
+        self._waiting_chunks.append(pa.concat_arrays([pa.array([], keys.type), *chunks]))
         self._waiting_keys += len(keys)
         if self._waiting_keys > _MOST_KEYS:
             self._bloom = self._of_waiting_keys()
@@ -65,9 +65,9 @@ class SizedFilter:
 
     def _of_waiting_keys(self) -> BloomFilter:
         bloom = _empty(self._options, _size(self._waiting_keys))
-        if self._waiting:
-            bloom.add(pa.concat_arrays(self._waiting))
-        self._waiting = []
+        if self._waiting_chunks:
+            bloom.add(pa.concat_arrays(self._waiting_chunks))
+        self._waiting_chunks = []
         return bloom
 
 

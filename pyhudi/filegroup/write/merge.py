@@ -108,13 +108,13 @@ def merge_file(
 @dataclass(frozen=True, slots=True)
 class _Replaced:
     """The replaced stored rows of a batch. `rows`: their positions; `partners`: the incoming rows of their keys;
-    `deleted`: flags of those without replacement; `fresh`: the rows that replace the others, in their order.
+    `deleted`: flags of those without replacement; `replacements`: the rows that replace the others, in their order.
     """
 
     rows: _Positions
     partners: _Positions
     deleted: _Flags
-    fresh: pa.Table
+    replacements: pa.Table
 
 
 class _Merge:
@@ -133,10 +133,10 @@ class _Merge:
     ) -> None:
         self._unchanged_columns = unchanged
         self._spec, self._base, self._reader, self._incoming = spec, base, reader, incoming
-        self._stored = stored_columns(spec)
+        self._stored_columns = stored_columns(spec)
         self._rules = spec.merging
         self._mode = merge_mode(self._rules.mode, self._rules.ordering_fields)
-        self._file_schema = pa.schema([*(pa.field(name, pa.string()) for name in META_COLUMNS), *self._stored])
+        self._file_schema = pa.schema([*(pa.field(name, pa.string()) for name in META_COLUMNS), *self._stored_columns])
         self._is_matched = np.zeros(len(incoming.keys), np.bool_)  # incoming keys that the file holds
         self.updated = self.inserted = self.deleted = self.skipped = 0
         self._removed: list[pa.Array] = []
@@ -218,12 +218,14 @@ class _Merge:
         names = [name for name in self._file_schema.names if name not in copied]
         if not names:
             return None
-        stored = pa.concat_tables(self._stored_batches([part], first, names)).combine_chunks()
-        replaced = self._replaced(stored, first)
+        stored_rows = pa.concat_tables(self._stored_batches([part], first, names)).combine_chunks()
+        replaced = self._replaced(stored_rows, first)
         if replaced is None or not len(replaced.rows):
             return None
-        fresh = self._new_rows(file, replaced.fresh)
-        return replace_rows(stored, replaced.rows, fresh.select(stored.column_names)).drop_columns([RECORD_KEY])
+        replacements = self._new_rows(file, replaced.replacements)
+        return replace_rows(stored_rows, replaced.rows, replacements.select(stored_rows.column_names)).drop_columns(
+            [RECORD_KEY]
+        )
 
     def _write_inserts(self, file: NewBaseFile, new: _Positions) -> None:
         group_rows = self._spec.file.row_group_rows
@@ -282,90 +284,90 @@ class _Merge:
         row_bytes = self._reader.plain_bytes / max(1, self._reader.num_rows)
         return max(1, min(options.row_group_rows, int(options.row_group_bytes / max(row_bytes, 1.0))))
 
-    def _replaced(self, stored: pa.Table, first: int) -> _Replaced | None:
+    def _replaced(self, stored_rows: pa.Table, first: int) -> _Replaced | None:
         """Find and count the replaced rows of a batch; None if no key matches."""
-        matches = self._match(stored, first)
+        matches = self._match(stored_rows, first)
         hits = np.flatnonzero(matches >= 0)
         if not len(hits):
             return None
         partners = matches[hits].astype(np.int64)
         self._is_matched[partners] = True
-        replaced = (self._merged if self._rules.needs_pairs else self._won)(stored, hits, partners)
-        rows, fresh = replaced.rows, replaced.fresh
+        replaced = (self._merged if self._rules.needs_pairs else self._won)(stored_rows, hits, partners)
+        rows, replacements = replaced.rows, replaced.replacements
         self.skipped += len(hits) - len(rows)
-        self.updated += len(fresh)
-        self.deleted += len(rows) - len(fresh)
-        if self._spec.reports_keys and len(rows) > len(fresh):
+        self.updated += len(replacements)
+        self.deleted += len(rows) - len(replacements)
+        if self._spec.reports_keys and len(rows) > len(replacements):
             keys = self._incoming.keys.take(pa.array(partners[np.isin(hits, rows)]))
-            stays = pc.is_in(keys, value_set=single_array(fresh.column(RECORD_KEY)))
+            stays = pc.is_in(keys, value_set=single_array(replacements.column(RECORD_KEY)))
             self._removed.append(keys.filter(pc.invert(stays)))
         return replaced
 
-    def _merge_batch(self, file: NewBaseFile, stored: pa.Table, first: int) -> None:
-        copied, fresh = stored, None
-        replaced = self._replaced(stored, first)
+    def _merge_batch(self, file: NewBaseFile, stored_rows: pa.Table, first: int) -> None:
+        copied, replacements = stored_rows, None
+        replaced = self._replaced(stored_rows, first)
         if replaced is not None:
-            fresh = replaced.fresh
+            replacements = replaced.replacements
             if len(replaced.rows):
-                self._note(stored, replaced)
-                keep = np.ones(len(stored), np.bool_)
+                self._note(stored_rows, replaced)
+                keep = np.ones(len(stored_rows), np.bool_)
                 keep[replaced.rows] = False
-                copied = stored.filter(pa.array(keep))
+                copied = stored_rows.filter(pa.array(keep))
         if self._incoming.by_row and self._spec.reports_keys:
-            for staying in (copied, *([] if fresh is None else [fresh])):
+            for staying in (copied, *([] if replacements is None else [replacements])):
                 keys = single_array(staying.column(RECORD_KEY))
                 self._staying_keys.append(keys.filter(pc.is_in(keys, value_set=self._incoming.keys)))
         self._add_copied_keys(file, copied.column(RECORD_KEY))
         rows = file.copied_rows(copied)
-        if fresh is not None and len(fresh):
-            self._add_copied_keys(file, fresh.column(RECORD_KEY))
-            rows = concat_rows(rows, self._new_rows(file, fresh))
+        if replacements is not None and len(replacements):
+            self._add_copied_keys(file, replacements.column(RECORD_KEY))
+            rows = concat_rows(rows, self._new_rows(file, replacements))
         file.write(rows)
 
-    def _note(self, stored: pa.Table, replaced: _Replaced) -> None:
+    def _note(self, stored_rows: pa.Table, replaced: _Replaced) -> None:
         """Log the changes of stored rows."""
         if self.changes is None:
             return
         for deleted in (False, True):
             chosen = np.flatnonzero(replaced.deleted == deleted)
             keys = self._incoming.keys.take(pa.array(replaced.partners[chosen]))
-            before = stored.take(pa.array(replaced.rows[chosen])).select(self._stored.names)
+            before = stored_rows.take(pa.array(replaced.rows[chosen])).select(self._stored_columns.names)
             if deleted:
                 self.changes.deleted(keys, before)
             else:
-                self.changes.updated(keys, before, replaced.fresh)
+                self.changes.updated(keys, before, replaced.replacements)
 
     def _add_copied_keys(self, file: NewBaseFile, keys: pa.ChunkedArray) -> None:
         """Add the keys of copied rows."""
         if self.keys.rebuild_bloom or self.keys.rebuild_range:
             file.add_keys(keys, to_bloom=self.keys.rebuild_bloom, to_range=self.keys.rebuild_range)
 
-    def _match(self, stored: pa.Table, first: int) -> npt.NDArray[np.int32]:
+    def _match(self, stored_rows: pa.Table, first: int) -> npt.NDArray[np.int32]:
         """The position of each stored row's key among the incoming keys, -1 for none."""
         if self._matches is not None:
-            return self._matches[first : first + len(stored)]
+            return self._matches[first : first + len(stored_rows)]
         generator = self._spec.key_generator
         if generator is None:
             raise ConfigError("Rewriting a file without meta columns needs the table's key generator.")
-        rows = stored.select([name for name in stored.column_names if name not in META_COLUMNS])
+        rows = stored_rows.select([name for name in stored_rows.column_names if name not in META_COLUMNS])
         for name in self._spec.partition_columns_dropped:
             # The partition is known, but the generator may ask for its columns.
             rows = rows.append_column(name, pa.nulls(len(rows), self._spec.schema.field(name).type))
         keys = [generator.columns(batch).record_key for batch in rows.combine_chunks().to_batches()]
         return _positions(pa.chunked_array(keys, pa.string()), self._incoming.keys)
 
-    def _won(self, stored: pa.Table, hits: _Positions, partners: _Positions) -> _Replaced:
+    def _won(self, stored_rows: pa.Table, hits: _Positions, partners: _Positions) -> _Replaced:
         """The replaced rows among `hits`, with the incoming rows that replace them."""
-        wins = self._judge(stored, hits, partners)
+        wins = self._judge(stored_rows, hits, partners)
         partners = partners[wins]
         deleted = self._incoming.is_delete[partners]
         changed, places = partners[~deleted], hits[wins][~deleted]
-        fresh = self._unchanged_columns.completed(self._take(changed), changed, stored, places)
-        return _Replaced(hits[wins], partners, deleted, fresh)
+        replacements = self._unchanged_columns.completed(self._take(changed), changed, stored_rows, places)
+        return _Replaced(hits[wins], partners, deleted, replacements)
 
-    def _merged(self, stored: pa.Table, hits: _Positions, partners: _Positions) -> _Replaced:
+    def _merged(self, stored_rows: pa.Table, hits: _Positions, partners: _Positions) -> _Replaced:
         """Like `_won`, where rows are merged pair by pair: the new row can have values of both."""
-        rows, incoming = project(stored.take(pa.array(hits)), self._incoming.rows.schema), self._incoming
+        rows, incoming = project(stored_rows.take(pa.array(hits)), self._incoming.rows.schema), self._incoming
         indices = pa.array(partners)
         fields = self._rules.ordering_fields if self._rules.by_ordering else ()
         existing = ordering_columns(rows, fields)
@@ -377,14 +379,14 @@ class _Merge:
         merged = pair_merger(self._rules).merge(older, newer, Place.FILE)
         assert merged.is_older is not None
         newer_won = ~merged.is_older
-        fresh = merged.rows.filter(pa.array(newer_won & ~merged.is_delete))
-        return _Replaced(hits[newer_won], partners[newer_won], merged.is_delete[newer_won], fresh)
+        replacements = merged.rows.filter(pa.array(newer_won & ~merged.is_delete))
+        return _Replaced(hits[newer_won], partners[newer_won], merged.is_delete[newer_won], replacements)
 
-    def _judge(self, stored: pa.Table, hits: _Positions, partners: _Positions) -> _Flags:
+    def _judge(self, stored_rows: pa.Table, hits: _Positions, partners: _Positions) -> _Flags:
         """Flags of the incoming partners that win against the stored rows `hits`."""
         if not self._rules.by_ordering:
             return np.ones(len(hits), np.bool_)
-        existing = ordering_columns(stored, self._rules.ordering_fields, pa.array(hits))
+        existing = ordering_columns(stored_rows, self._rules.ordering_fields, pa.array(hits))
         indices = pa.array(partners)
         ordering = [values.take(indices) for values in self._incoming.ordering]
         return self._mode.replaces(existing, ordering, self._incoming.is_delete[partners])

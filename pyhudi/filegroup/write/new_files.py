@@ -109,8 +109,8 @@ class _PartitionFiles:
         self._fixed_id = file_id
         self._prefix = clock.new_uuid() if file_id is None else ""
         self._files = 0
-        self._stored = stored_columns(spec)
-        self._waiting: list[pa.Table] = []
+        self._stored_columns = stored_columns(spec)
+        self._waiting_tables: list[pa.Table] = []
         self._waiting_rows = 0
         self.waiting_bytes = 0
         self._file: NewBaseFile | None = None
@@ -126,7 +126,7 @@ class _PartitionFiles:
         """Add rows; write row groups as they fill."""
         if len(rows) == 0:
             return
-        self._waiting.append(rows)
+        self._waiting_tables.append(rows)
         self._waiting_rows += len(rows)
         self.waiting_bytes += rows.nbytes
         options = self._spec.file
@@ -151,10 +151,10 @@ class _PartitionFiles:
             self._file.abandon()
 
     def _write_waiting(self, *, leave_rest: bool) -> None:
-        if not self._waiting:
+        if not self._waiting_tables:
             return
-        table = pa.concat_tables(self._waiting)
-        self._waiting, self._waiting_rows, self.waiting_bytes = [], 0, 0
+        table = pa.concat_tables(self._waiting_tables)
+        self._waiting_tables, self._waiting_rows, self.waiting_bytes = [], 0, 0
         group_rows = self._spec.file.row_group_rows
         while len(table) >= group_rows or (len(table) and not leave_rest):
             self._write_group(table.slice(0, group_rows))
@@ -163,10 +163,10 @@ class _PartitionFiles:
             if table.nbytes >= self._spec.file.row_group_bytes:
                 self._write_group(table)
             else:
-                self._waiting, self._waiting_rows, self.waiting_bytes = [table], len(table), table.nbytes
+                self._waiting_tables, self._waiting_rows, self.waiting_bytes = [table], len(table), table.nbytes
 
     def _write_group(self, table: pa.Table) -> None:
-        rows = checked_rows(table, self._stored)
+        rows = checked_rows(table, self._stored_columns)
         while len(rows):
             file = self._file or self._open()
             room = self._room(file, rows)
@@ -280,13 +280,13 @@ class _PartitionedWriter:
         self._note(partition_path, files)
 
     def _relieve(self) -> None:
-        waiting = {name: files.waiting_bytes for name, files in self._partitions.items()}
-        total = sum(waiting.values())
+        waiting_bytes = {name: files.waiting_bytes for name, files in self._partitions.items()}
+        total = sum(waiting_bytes.values())
         while total > self._buffer_bytes:
-            name = max(waiting, key=waiting.__getitem__)
+            name = max(waiting_bytes, key=waiting_bytes.__getitem__)
             self._partitions[name].flush()
             self._note(name, self._partitions[name])
-            total -= waiting.pop(name)
+            total -= waiting_bytes.pop(name)
         self._close_oldest()
 
     def _note(self, partition_path: str, files: _PartitionFiles) -> None:

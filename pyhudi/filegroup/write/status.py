@@ -67,9 +67,17 @@ def from_table(table: pa.Table) -> list[WriteStatus]:
         new, removed = (list(mapped(_keys, _streams(table.column(name)))) for name in ("new_keys", "removed_keys"))
     return [
         WriteStatus(
-            _STAT.decode(stat), rows_read, skipped, warning, ranges, came, gone, _PIECES.decode(pieces), combined
+            _STAT.decode(stat),
+            rows_read,
+            skipped,
+            warning,
+            ranges,
+            new_keys,
+            removed_keys,
+            _PIECES.decode(pieces),
+            combined,
         )
-        for (stat, rows_read, skipped, combined, warning, pieces, ranges), came, gone in zip(
+        for (stat, rows_read, skipped, combined, warning, pieces, ranges), new_keys, removed_keys in zip(
             zip(*plain, strict=True), new, removed, strict=True
         )
     ]

@@ -55,9 +55,9 @@ class PartitionUpdate:
         has_no_records = not self.records.num_rows and not len(self.deleted) and not self.pieces
         return has_no_records and all(update.is_empty for update in self.of_groups.values())
 
-    def joined(self, others: Iterable[PartitionUpdate]) -> PartitionUpdate:
+    def joined(self, more_updates: Iterable[PartitionUpdate]) -> PartitionUpdate:
         """This update joined with others; of several records with one key the last one counts."""
-        updates = [self, *others]
+        updates = [self, *more_updates]
         records = pa.concat_tables([update.records for update in updates])
         deleted = pa.concat_arrays([update.deleted for update in updates])
         pieces = [piece for update in updates for piece in update.pieces]

@@ -122,7 +122,7 @@ class ExpressionIndexPartition:
         index = _index(data, partition)
         newest = data.timeline.completed().commits().instants
         instant_time = newest[-1].requested_time if newest else ""
-        records = index.built(newest_slices(data), instant_time)
+        records = index.build_records(newest_slices(data), instant_time)
         count = groups or options.expression_file_groups
         return split_by_group(partition, records, count, data.config.table_version)
 
@@ -147,7 +147,7 @@ class _StatsIndex:
     def _column(self) -> str:
         return self.reading.call.column.path[0]
 
-    def built(self, slices: Sequence[FileSlice], instant_time: str) -> pa.Table:
+    def build_records(self, slices: Sequence[FileSlice], instant_time: str) -> pa.Table:
         stats = self._stats(_sizes_of(slices))
         names = {path: _names(own) for path, own in _sizes_of(slices).items()}
         stats_of = {path: concat_records([self._nothing(), *own]) for path, own in stats.items()}
@@ -220,7 +220,7 @@ class _BloomIndex:
     data: MetaClient
     reading: ExpressionReading
 
-    def built(self, slices: Sequence[FileSlice], instant_time: str) -> pa.Table:
+    def build_records(self, slices: Sequence[FileSlice], instant_time: str) -> pa.Table:
         return self._of(_sizes_of(slices), instant_time).records
 
     def update(self, table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:

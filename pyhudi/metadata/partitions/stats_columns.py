@@ -99,11 +99,11 @@ def _decimals(values: pa.Array, data_type: pa.DataType, has_value_type: bool) ->
     if pa.types.is_decimal(values.type):
         return values.cast(data_type)
     scale = data_type.scale if has_value_type else _OLD_DECIMAL_SCALE
-    stored = cast("list[bytes | None]", values.to_pylist())
+    raw_values = cast("list[bytes | None]", values.to_pylist())
     with decimal.localcontext(prec=60):
         numbers = [
             None if raw is None else decimal.Decimal(int.from_bytes(raw, "big", signed=True)).scaleb(-scale)
-            for raw in stored
+            for raw in raw_values
         ]
     return pa.array(numbers, pa.decimal128(38, scale)).cast(data_type)
 

@@ -173,9 +173,9 @@ def _members(wrapped: pa.Array, is_decimal: pa.Array) -> dict[int, pa.Array]:
     return members
 
 
-def _numbers(stored: pa.Array) -> pa.Array:
+def _numbers(values: pa.Array) -> pa.Array:
     """The integers in bytes. This loops over values: Arrow can't convert bytes of varying length."""
-    raw = cast("list[bytes | None]", stored.to_pylist())
+    raw = cast("list[bytes | None]", values.to_pylist())
     numbers = [None if one is None else decimal.Decimal(int.from_bytes(one, "big", signed=True)) for one in raw]
     return pa.array(numbers, _NUMBER_TYPE)
 
@@ -333,15 +333,15 @@ def partition_stats_update(
 
 def _together(stats: Mapping[str, pa.Table]) -> Iterator[dict[str, pa.Table]]:
     """Group partitions to process together: statistics of a few files take as long as those of hundreds."""
-    held, rows = dict[str, pa.Table](), 0
+    group, rows = dict[str, pa.Table](), 0
     for path, table in stats.items():
-        held[path] = table
+        group[path] = table
         rows += table.num_rows
         if rows >= _ROWS_AT_ONCE:
-            yield held
-            held, rows = {}, 0
-    if held:
-        yield held
+            yield group
+            group, rows = {}, 0
+    if group:
+        yield group
 
 
 def _live(partitions: Mapping[str, tuple[pa.Table, Collection[str]]], paths: Sequence[str]) -> pa.Table:

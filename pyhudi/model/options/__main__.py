@@ -48,7 +48,7 @@ In Python the options that nearly every table needs are arguments: `write_hudi(p
 partition_by="day")`, `table.clean(commits_retained=5)`. All others go into `options`: `table.upsert(rows,
 options={"hoodie.parquet.compression.codec": "zstd"})`. The error for a wrong name says the right one.
 """
-_REST = """
+_WITHOUT_EFFECT = """
 ## Known, without effect
 
 These change speed or housekeeping in Apache Hudi, never the contents of a table. Setting one causes a warning, unless
@@ -67,7 +67,7 @@ def options_page() -> str:
     parts = [_HEAD, *_first_table(OPTIONS), _RULES]
     for group in dict.fromkeys(spec.group for spec in OPTIONS):
         parts.append(_honoured_table(group, [spec for spec in OPTIONS if spec.group == group]))
-    parts += [_REST, *_rest(Support.NO_EFFECT), _REFUSED, *_rest(Support.REFUSED)]
+    parts += [_WITHOUT_EFFECT, *_by_group(Support.NO_EFFECT), _REFUSED, *_by_group(Support.REFUSED)]
     return "".join(parts)
 
 
@@ -97,7 +97,7 @@ def _honoured_table(group: str, specs: Iterable[OptionSpec]) -> str:
     return "".join(lines)
 
 
-def _rest(support: Support) -> Iterable[str]:
+def _by_group(support: Support) -> Iterable[str]:
     specs = [spec for spec in options_not_honoured() if spec.support is support]
     for group in dict.fromkeys(spec.group for spec in specs):
         of_group = [spec for spec in specs if spec.group == group]

@@ -172,11 +172,11 @@ def _check_merging(options: Mapping[str, str], explicit: frozenset[str], table: 
         PAYLOAD_CLASS: mode_of_payload_name,
         STRATEGY_ID: mode_of_strategy,
     }
-    for key, stored in _stored_merging(table).items():
-        if key in options and key in explicit and not _same_merger(options[key], stored):
+    for key, table_value in _stored_merging(table).items():
+        if key in options and key in explicit and not _same_merger(options[key], table_value):
             raise ConfigError(
-                f"{key}={options[key]}, but the table {table.table_name!r} was made with {stored or 'none'}. A write "
-                f"can't change this; leave the option out."
+                f"{key}={options[key]}, but the table {table.table_name!r} was made with {table_value or 'none'}. A "
+                "write can't change this; leave the option out."
             )
     if table.record_merge_mode == CUSTOM and MERGE_MODE not in explicit:
         return
@@ -197,9 +197,9 @@ def _stored_merging(table: TableConfig) -> dict[str, str | None]:
     return {PAYLOAD_CLASS: payload, STRATEGY_ID: strategy_id}
 
 
-def _same_merger(merger: str, stored: str | None) -> bool:
+def _same_merger(merger: str, table_merger: str | None) -> bool:
     """True if a payload class or strategy id is equivalent to the stored one. Merge modes are compared elsewhere."""
     name = merger.rpartition(".")[2]
-    if stored is None or mode_of_payload_name(stored) is not None:
+    if table_merger is None or mode_of_payload_name(table_merger) is not None:
         return mode_of_payload_name(merger) is not None or mode_of_strategy(merger.lower()) is not None
-    return name.lower() == stored.rpartition(".")[2].lower()
+    return name.lower() == table_merger.rpartition(".")[2].lower()

@@ -39,7 +39,7 @@ class Kind(str, Enum):
 
 
 class OptionScope(str, Enum):
-    """Where an option is used."""
+    """The kind of call that an option applies to."""
 
     WRITE = "write"
     READ = "read"

@@ -156,7 +156,7 @@ class InsertedValue:
         if twice:
             raise ConfigError(f"INSERT INTO {self.table}: the struct for {self.place} has the field {twice[0]} twice.")
         if self.by_name:
-            return [(field.name, self._inside(field.type, self._named(field.name), None)) for field in query_fields]
+            return [(field.name, self._inside(field.type, self._field(field.name), None)) for field in query_fields]
         if len(query_fields) != len(fields):
             raise ConfigError(
                 f"INSERT INTO {self.table}: the struct for {self.place} has {len(query_fields)} fields "
@@ -168,7 +168,7 @@ class InsertedValue:
             for field, column in zip(query_fields, fields, strict=True)
         ]
 
-    def _named(self, name: str) -> pa.Field:
+    def _field(self, name: str) -> pa.Field:
         """The table's field of this name in any case. Raises ConfigError with the nearest name."""
         fields: dict[str, pa.Field] = {field.name.lower(): field for field in self.column.type.fields}
         field = fields.get(name.lower())

@@ -185,14 +185,14 @@ class Insert:
         }
         config = target.config
         for path in cast_("list[str]", self.table.table.inspect.partitions().column("partition_path").to_pylist()):
-            stored = partition_values(
+            path_values = partition_values(
                 path,
                 config.partition_fields,
                 config.hive_style_partitioning,
                 config.url_encode_partitioning,
                 slash_dates=config.slash_separated_dates,
             )
-            if dict(zip(config.partition_fields, stored, strict=True)) == values and "," not in path:
+            if dict(zip(config.partition_fields, path_values, strict=True)) == values and "," not in path:
                 return {_STATIC_PARTITIONS: path}
         return {}
 

@@ -187,5 +187,5 @@ def merge_into(table: NamedTable, alias: str, reader: Reader) -> MergeStatement:
     condition = reader.until("WHEN MATCHED", "WHEN NOT MATCHED")
     if condition.at_end:
         raise condition.error("a condition")
-    check_repeatable(condition.rest, "MERGE INTO, ON")
+    check_repeatable(condition.remaining_text, "MERGE INTO, ON")
     return MergeStatement(table, alias, source, condition, read_clauses(reader))

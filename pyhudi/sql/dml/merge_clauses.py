@@ -106,7 +106,7 @@ def _clause(reader: Reader) -> MergeClause:
         condition = reader.until("THEN")
         if condition.at_end:
             raise condition.error("a condition")
-        check_repeatable(condition.rest, "MERGE INTO, WHEN")
+        check_repeatable(condition.remaining_text, "MERGE INTO, WHEN")
     reader.expect("THEN")
     if when is When.NOT_MATCHED:
         reader.expect("INSERT")

@@ -178,14 +178,14 @@ class _Texts:
                     f"{what}: {text!r:.200} names {'.'.join(parts)}, and the {side} has no column {parts[1]!r}; it has "
                     f"{', '.join(sides[side])}."
                 )
-            rest = parts[1:]
+            path = parts[1:]
         else:
             own = {When.NOT_MATCHED: "source", When.MATCHED: "target", When.NOT_MATCHED_BY_SOURCE: "target"}
-            side, rest = own[when] if when is not None else (fits[0] if len(fits) == 1 else ""), parts
+            side, path = own[when] if when is not None else (fits[0] if len(fits) == 1 else ""), parts
             if side not in fits:
                 why = "which is not there" if len(fits) < 2 else "which both sides have; write source.x or target.x"
                 raise ConfigError(f"{what}: {text!r:.200} names the column {'.'.join(parts)!r}, {why}.")
-        column.replace(_column(side, rest))
+        column.replace(_column(side, path))
 
 
 def _column(side: str, parts: list[str]) -> exp.Expr:

@@ -69,11 +69,11 @@ class Target:
     def schema(self) -> pa.Schema:
         """The data columns, with partition columns last, as in Spark's catalog."""
         last = set(self.partitions)
-        first = [field for field in self._stored if field.name not in last]
-        return pa.schema([*first, *(self._stored.field(name) for name in self.partitions)])
+        first = [field for field in self._table_schema if field.name not in last]
+        return pa.schema([*first, *(self._table_schema.field(name) for name in self.partitions)])
 
     @lazy_property
-    def _stored(self) -> pa.Schema:
+    def _table_schema(self) -> pa.Schema:
         """The data columns in the table's own order."""
         return self.table.table.schema()
 
@@ -85,7 +85,7 @@ class Target:
     @lazy_property
     def partitions(self) -> tuple[str, ...]:
         """The partition fields that are columns."""
-        names = set(self._stored.names)
+        names = set(self._table_schema.names)
         return tuple(name for name in self.config.partition_fields if name in names)
 
     @lazy_property

@@ -176,5 +176,5 @@ def _condition(reader: Reader) -> Reader | None:
         return None
     if reader.at_end:
         raise reader.error("a condition")
-    check_repeatable(reader.rest, "WHERE")
+    check_repeatable(reader.remaining_text, "WHERE")
     return reader

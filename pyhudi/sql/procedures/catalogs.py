@@ -23,10 +23,10 @@ _OPTIONS = {
 def hive_sync(call: ProcedureCall) -> Rows:
     """Register the table in a Hive metastore, or update its entry there."""
     name = table_name_of(call.text("table"))
-    named = {}
+    target = {}
     if call.session is not None and name.path is None:  # as in Hudi: registered under the name in the call
         *before, table = name.parts
-        named = {key_of_sync("table"): table, **({key_of_sync("database"): before[-1]} if before else {})}
-    given = {option: call.text(argument) for argument, option in _OPTIONS.items() if call.text(argument)}
-    call.table.sync("hive", options={**named, **call.options, **given})
+        target = {key_of_sync("table"): table, **({key_of_sync("database"): before[-1]} if before else {})}
+    options = {option: call.text(argument) for argument, option in _OPTIONS.items() if call.text(argument)}
+    call.table.sync("hive", options={**target, **call.options, **options})
     return [("hive sync success.",)]

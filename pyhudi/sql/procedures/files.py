@@ -173,7 +173,7 @@ def _distribution(sizes: Sequence[int]) -> Row:
     "status string!, action string, instant string, timeline string, full_path string",
 )
 def show_file_status(call: ProcedureCall) -> Rows:
-    """Whether a file exists, or which action deleted it."""
+    """Tell whether a file exists, or which action deleted it."""
     name, partition = call.text("file"), call.text("partition")
     if call.meta.config.partition_fields and "partition" not in call.values:
         raise call.error(f"{call.table.path} has partitions; say in which one the file is.")

@@ -375,9 +375,9 @@ def _archived_times(call: ProcedureCall, instant: Instant) -> Row:
 
 def _stored_times(call: ProcedureCall, instant: Instant) -> Row:
     """The times when an instant was requested, started and completed, from its files."""
-    requested, begun, completed = (_file_time(call, instant, state) for state in State)
+    requested, inflight, completed = (_file_time(call, instant, state) for state in State)
     # A state without a separate file, such as a savepoint's, was reached together with the next state.
-    return requested or begun or completed, begun or completed, completed
+    return requested or inflight or completed, inflight or completed, completed
 
 
 def _file_time(call: ProcedureCall, instant: Instant, state: State) -> str | None:

@@ -26,8 +26,8 @@ def create_metadata_table(call: ProcedureCall) -> Rows:
     """Create the metadata table."""
     if call.meta.config.metadata_partitions:
         raise call.error(f"{call.table.path} has a metadata table. Call init_metadata_table.")
-    built = call.table.metadata.rebuild(options={**call.options, "hoodie.metadata.enable": "true"})
-    return [(f"Created Metadata Table in {_folder(call)} ({', '.join(built.partitions)})",)]
+    result = call.table.metadata.rebuild(options={**call.options, "hoodie.metadata.enable": "true"})
+    return [(f"Created Metadata Table in {_folder(call)} ({', '.join(result.partitions)})",)]
 
 
 @procedure("table string!, read_only boolean=false", "result string")
