@@ -80,3 +80,19 @@ def test_a_clean_with_each_commit_leaves_no_moment_in_which_a_version_lacks_a_fi
         assert by_delta(tmp_path) == had
         table.upsert([row(1, "a", v)], options=exported)
         assert_equal(table)
+
+
+def test_a_replaced_file_that_an_export_has_stays_hidden_while_it_is_there(tmp_path: Path) -> None:
+    table = written(tmp_path)
+    table.export_metadata("delta")
+    had = by_delta(tmp_path)
+    table.insert_overwrite([row(1, "a", 2)], options=OFF)
+    for v in (3, 4, 5, 6, 7):
+        table.upsert([row(1, "a", v)], options=OFF)
+        table.clean(options=BY_VERSIONS)
+    table.maintenance.archive(options={"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3", **BY_VERSIONS})
+
+    assert by_delta(tmp_path) == had
+    assert sorted(table.to_arrow()["v"].to_pylist()) == [1, 7]
+    table.export_metadata("delta")
+    assert_equal(table)

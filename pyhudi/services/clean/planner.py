@@ -125,7 +125,7 @@ def plan_clean(context: ActionContext, *, after_write: bool = False) -> PlannedC
             return planned
     keep = _retention(context, earliest, saved)
     partitions = (options.partitions.selected or None) if scan_all else partitions_of(changes)
-    to_delete, emptied = _scan(meta, partitions, keep, options.partitions, exported if by_versions else "")
+    to_delete, emptied, hidden = _scan(meta, partitions, keep, options.partitions, exported if by_versions else "")
     last = meta.timeline.last_commit()
     return replace(
         planned,
@@ -134,18 +134,21 @@ def plan_clean(context: ActionContext, *, after_write: bool = False) -> PlannedC
         last_commit="" if last is None else last.requested_time,
         savepoints=tuple(saved),
         partition_filter=str(options.partitions) if options.partitions else "",
-        replaced_needed=replaced_needed(keep),
+        replaced_needed=min(filter(None, (replaced_needed(keep), *hidden)), default=""),
     )
 
 
 def _scan(
     meta: MetaClient, partitions: Iterable[str] | None, keep: RetentionRules, allowed: PartitionFilter, exported: str
-) -> tuple[Deletions, tuple[str, ...]]:
-    """`exported`: the instant whose base files an export has, where they are to be saved one by one; "" for none."""
+) -> tuple[Deletions, tuple[str, ...], frozenset[str]]:
+    """`exported`: the instant whose base files an export has, where they are to be saved one by one; "" for none.
+    The last of the result: the instants that hide some of these, and must not be archived.
+    """
     rules = SliceRules.of(meta)
     then = Visibility.of(meta, exported) if exported else None
     to_delete: dict[str, Deletions] = {}
     emptied: list[str] = []
+    hidden: set[str] = set()
     for path, files in listed_partitions(meta.storage, partitions):
         if not is_allowed(path, allowed):
             continue
@@ -153,12 +156,14 @@ def _scan(
         if then is not None:
             view = FileSystemView({path: then.file_groups(path, files)})
             names = keep.saved.get(path, frozenset()).union(file.name for file in view.all_base_files())
+            replaced = keep.replaced.get(path, {})
+            hidden.update(replaced[file.file_id] for file in view.all_base_files() if file.file_id in replaced)
             keep = replace(keep, saved={**keep.saved, path: names})
         unneeded = to_delete[path] = deletions(partition, keep)
         if is_emptied(partition, unneeded):
             emptied.append(path)
     # Folders are listed in the order of names, and so are the slices of a partition.
-    return Deletions.together(to_delete[path] for path in sorted(to_delete)), tuple(sorted(emptied))
+    return Deletions.together(to_delete[path] for path in sorted(to_delete)), tuple(sorted(emptied)), frozenset(hidden)
 
 
 # ---- the timeline ----------------------------------------------------------------------------------------------------
