@@ -10,6 +10,8 @@ import pyarrow as pa
 
 __all__ = ["unreadable_column"]
 
+_LISTS = (pa.ListType, pa.LargeListType, pa.FixedSizeListType)
+
 
 def unreadable_column(stored: pa.Schema, schema: pa.Schema) -> str | None:
     """The first column that a file has in a type which others don't read as the table's, in words; None without one.
@@ -38,13 +40,9 @@ def _reads(stored: pa.DataType, kind: pa.DataType) -> bool:
         return unreadable_column(pa.schema(stored.fields), pa.schema(kind.fields)) is None
     if types.is_map(stored) and types.is_map(kind):
         return _reads(stored.key_type, kind.key_type) and _reads(stored.item_type, kind.item_type)
-    if _is_list(stored) and _is_list(kind):
+    if isinstance(stored, _LISTS) and isinstance(kind, _LISTS):
         return _reads(stored.value_type, kind.value_type)
     return any(is_one(stored) and is_one(kind) for is_one in (_is_text, _is_bytes, types.is_date))
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -11,14 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import deltalake
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
 from pyhudi import HudiTable, write_hudi
 from pyhudi.cli.main import main
 from pyhudi.errors import StorageError, WriteConflict
-from pyhudi.exports import delta, export
+from pyhudi.exports import delta
 from pyhudi.exports.commits import ExportCommit
+from pyhudi.exports.target import Outrun
 from pyhudi.schema.changes import AddColumn, DropColumn
 from pyhudi.storage.local import LocalStorage
 from tests.exports.delta import assert_equal, by_delta, instants
@@ -52,7 +54,7 @@ def test_each_call_that_commits_exports_when_the_option_asks_for_it(tmp_path: Pa
         lambda: table.upsert([row(1, v=2)], options=ON),
         lambda: table.delete(where="id = 2", options=ON),
         lambda: table.cluster(options=ON),
-        lambda: table.alter(AddColumn("note", "string"), options=ON),
+        lambda: table.alter(AddColumn("note", pa.string()), options=ON),
         lambda: table.rollback(options=ON),
     ):
         call()
@@ -143,7 +145,7 @@ def test_an_export_that_is_outrun_each_time_is_a_conflict(tmp_path: Path, monkey
     table = written(tmp_path)
 
     def outrun(target: delta.DeltaTarget, commit: ExportCommit) -> None:
-        raise export.Outrun("faster")
+        raise Outrun("faster")
 
     monkeypatch.setattr(delta.DeltaTarget, "apply", outrun)
 
@@ -256,7 +258,7 @@ def first(path: Path) -> None:
 def several(path: Path) -> None:
     table = written(path, **ON)
     table.upsert([row(1, v=2)], options=OFF)
-    table.alter(AddColumn("note", "string"))
+    table.alter(AddColumn("note", pa.string()))
     table.delete_partitions(["b"], options=OFF)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from pyhudi.model.options import exporting
 from tests.exports.delta import assert_equal, by_delta, instants, live_files, rows
 
 OFF = {"hoodie.metadata.enable": "false", "hoodie.clean.automatic": "false"}
+NONE: Mapping[str, str] = {}
 MERGE_ON_READ = {"hoodie.datasource.write.table.type": "MERGE_ON_READ", "hoodie.compact.inline": "false"}
 
 
@@ -24,10 +26,15 @@ def row(id: int, city: str = "a", v: int = 1) -> dict[str, Any]:
     return {"id": id, "city": city, "v": v}
 
 
-def written(path: Path, version: int = 9, **options: str) -> HudiTable:
+def written(path: Path, version: int = 9, options: Mapping[str, str] = NONE) -> HudiTable:
     given = {**OFF, "hoodie.write.table.version": str(version), **options}
     write_hudi(str(path), [row(1), row(2), row(3, "b")], record_key="id", partition_by="city", options=given)
     return HudiTable.open(path)
+
+
+def paths(table: HudiTable) -> list[str]:
+    """The files of the table now."""
+    return [str(path) for path in table.inspect.files()["path"].to_pylist()]
 
 
 def commits(table: HudiTable) -> list[str]:
@@ -167,7 +174,7 @@ def test_a_commit_that_completes_after_a_later_one_was_exported_is_a_version_of_
 
 
 def test_a_merge_on_read_table_is_exported_as_its_base_files_and_says_what_it_lacks(tmp_path: Path) -> None:
-    table = written(tmp_path, **MERGE_ON_READ)
+    table = written(tmp_path, options=MERGE_ON_READ)
     table.export_metadata("delta")
     table.upsert([row(1, v=2), row(3, "b", 2)], options={**OFF, **MERGE_ON_READ})
 
@@ -205,10 +212,10 @@ def test_the_log_says_how_many_rows_each_file_has(tmp_path: Path) -> None:
     table = written(tmp_path)
     table.export_metadata("delta")
 
-    actions = pa.table(DeltaTable(tmp_path).get_add_actions())
+    actions: list[Any] = pa.table(DeltaTable(tmp_path).get_add_actions())["num_records"].to_pylist()
 
-    assert sum(actions["num_records"].to_pylist()) == table.count()
-    assert live_files(tmp_path) == sorted(table.inspect.files()["path"].to_pylist())
+    assert sum(actions) == table.count()
+    assert live_files(tmp_path) == sorted(paths(table))
 
 
 @pytest.mark.parametrize("full", [False, True])
@@ -336,7 +343,7 @@ def test_skeletons_of_a_bootstrap_are_refused(tmp_path: Path) -> None:
 
 
 def test_base_files_that_are_not_parquet_are_refused(tmp_path: Path) -> None:
-    table = written(tmp_path, **{"hoodie.table.base.file.format": "ORC"})
+    table = written(tmp_path, options={"hoodie.table.base.file.format": "ORC"})
 
     with pytest.raises(UnsupportedTable, match=r"Parquet base files, found .*\.orc"):
         table.export_metadata("delta")
@@ -356,7 +363,7 @@ def test_a_log_that_can_not_be_written_is_a_storage_error(tmp_path: Path) -> Non
 def test_the_commits_add_up_to_what_is_visible(tmp_path: Path) -> None:
     table = written(tmp_path)
     first = commits(table)[0]
-    start = frozenset(table.inspect.files()["path"].to_pylist())
+    start = frozenset(paths(table))
     for v in (2, 3):
         table.upsert([row(1, v=v), row(10 + v, f"c{v}")], options=OFF)
     meta = table.state()
@@ -368,7 +375,7 @@ def test_the_commits_add_up_to_what_is_visible(tmp_path: Path) -> None:
         assert now.issuperset(commit.removed)
         now = now.difference(commit.removed).union(file.path for file in commit.added)
         assert all(file.partition_values == {"city": file.partition_path} for file in commit.added)
-    assert now == set(table.inspect.files()["path"].to_pylist())
+    assert now == set(paths(table))
 
 
 def test_a_first_export_is_one_commit_with_everything(tmp_path: Path) -> None:
@@ -379,5 +386,5 @@ def test_a_first_export_is_one_commit_with_everything(tmp_path: Path) -> None:
 
     assert commit.instant == commits(table)[-1]
     assert {file.path: file.row_count for file in commit.added} == {
-        path: 2 if path.startswith("a/") else 1 for path in table.inspect.files()["path"].to_pylist()
+        path: 2 if path.startswith("a/") else 1 for path in paths(table)
     }

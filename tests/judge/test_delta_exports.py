@@ -15,9 +15,10 @@ import pytest
 
 from pyhudi import HudiTable, write_hudi
 from pyhudi.schema.changes import AddColumn, ChangeType
-from tests.exports.delta import by_pyhudi
+from tests.exports.delta import assert_equal, by_pyhudi
 from tests.support.golden.folder import shared_folder
 from tests.support.judge.hudi_on_s3 import judges_python
+from tests.support.judge.real_hudi import HUDI_OF_TABLE_VERSION, Judge
 from tests.support.source import ROOT
 from tests.support.sweeps import SEED
 from tests.support.tables.random_life import EMPHASES, RandomLife
@@ -135,3 +136,20 @@ def test_delta_on_spark_reads_them_too(readers: Readers, tmp_path: Path) -> None
         rows = HudiTable.open(tmp_path / name).to_arrow()
         rows = rows.drop_columns([one for one in ("at",) if one in rows.column_names])
         assert read[name] == sorted(repr(sorted(row.items())) for row in rows.to_pylist()), name
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_real_hudi_reads_and_writes_a_table_that_has_an_export(judge: Judge, version: int, tmp_path: Path) -> None:
+    options = {**OFF, "hoodie.write.table.version": str(version)}
+    rows = pa.table({"id": ["a", "b", "c"], "p": ["x", "x", "y"], "ts": [1, 1, 1]})
+    write_hudi(str(tmp_path / "t"), rows, record_key="id", partition_by="p", ordering="ts", options=options)
+    table, hudi = HudiTable.open(tmp_path / "t"), HUDI_OF_TABLE_VERSION[version]
+    before = judge.rows(tmp_path / "t", hudi)
+    table.export_metadata("delta")
+
+    assert sorted(map(str, judge.rows(tmp_path / "t", hudi))) == sorted(map(str, before))
+    kept = tmp_path / "kept"
+    judge.check(tmp_path / "t", hudi, steps=["read", "upsert", "delete", "clean"], keep=str(kept))
+
+    HudiTable.open(kept).export_metadata("delta")
+    assert_equal(HudiTable.open(kept))
