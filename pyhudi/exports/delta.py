@@ -13,6 +13,7 @@ Source: Delta's protocol (add, remove, commitInfo); docs/exports.md.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from pyhudi.errors import StorageError, TableExists, UnsupportedTable
+from pyhudi.errors import PathNotFound, StorageError, TableExists, UnsupportedTable
 from pyhudi.exports.commits import DataFile, ExportCommit, ExportedState
 from pyhudi.exports.delta_schema import delta_columns
 from pyhudi.exports.target import MustBeMadeAgain, Outrun
@@ -38,6 +39,7 @@ __all__ = ["DeltaTarget", "open_delta"]
 _LOG = "_delta_log"
 _INSTANT, _COMPLETION_TIME = "hudi.instant", "hudi.completion.time"
 _FIRST_VERSION, _CHECKPOINT = f"{0:020}.json", ".checkpoint"
+_DECODED = re.compile("%[0-9A-Fa-f]{2}")
 _NEVER_MS = 253_402_300_799_000  # the end of the year 9999
 _CONFIGURATION = {"delta.deletedFileRetentionDuration": "interval 36500 days"}
 
@@ -97,14 +99,28 @@ class DeltaTarget:
         """The instant and the completion time of the newest version that names them, and whether it is the newest of
         all: others may have made some since, as OPTIMIZE does.
         """
-        for limit in (1, None):
-            for version in table.history(limit):
-                if _INSTANT in version:
-                    return str(version[_INSTANT]), str(version.get(_COMPLETION_TIME, "")), limit is not None
+        newest = table.version()
+        for version in range(newest, -1, -1):
+            names = self._commit_info(version)
+            if names is None:  # Delta deletes old versions
+                break
+            if _INSTANT in names:
+                return str(names[_INSTANT]), str(names.get(_COMPLETION_TIME, "")), version == newest
         raise TableExists(
             f"{self.location}: its {_LOG} is of a Delta table that was not exported from the Hudi table. Nothing was "
             f"exported; delete {_LOG} if nobody needs it."
         )
+
+    def _commit_info(self, version: int) -> Mapping[str, object] | None:
+        """What a version says of itself; None for one that is not there. deltalake's own `history` finds none in a
+        folder with `#` or `?` in its name.
+        """
+        try:
+            lines = self.meta.storage.read(f"{_LOG}/{version:020}.json").splitlines()
+        except PathNotFound:
+            return None
+        actions = (json.loads(line) for line in lines if b'"commitInfo"' in line)
+        return next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
 
     def apply(self, commit: ExportCommit) -> None:
         """See `ExportTarget`."""
@@ -236,7 +252,14 @@ def _text(value: object | None) -> str | None:
 
 
 def open_delta(meta: MetaClient, options: ExportOptions) -> DeltaTarget:
-    """The Delta log of a table. Raises UnsupportedTable for a store that deltalake can't reach."""
-    if meta.storage.root.startswith("memory:"):
-        raise UnsupportedTable(f"{meta.storage.root}: deltalake can't reach a table in memory. Nothing was exported.")
+    """The Delta log of a table. Raises UnsupportedTable for a place that deltalake can't reach."""
+    root = meta.storage.root
+    if root.startswith("memory:"):
+        raise UnsupportedTable(f"{root}: deltalake can't reach a table in memory. Nothing was exported.")
+    decoded = _DECODED.search(root)
+    if decoded is not None:
+        raise UnsupportedTable(
+            f"{root}: deltalake takes {decoded[0]!r} in the name of a folder for another character, and "
+            "looks elsewhere. Rename the folder. Nothing was exported."
+        )
     return DeltaTarget(meta)

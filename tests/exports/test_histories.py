@@ -388,3 +388,26 @@ def test_a_first_export_is_one_commit_with_everything(tmp_path: Path) -> None:
     assert {file.path: file.row_count for file in commit.added} == {
         path: 2 if path.startswith("a/") else 1 for path in paths(table)
     }
+
+
+@pytest.mark.parametrize("name", ["a b", "50%", "ü#?"])
+@pytest.mark.parametrize("form", ["{}", "file://{}"], ids=["path", "uri"])
+def test_a_folder_may_have_any_name(form: str, name: str, tmp_path: Path) -> None:
+    written(tmp_path / name)
+    table = HudiTable.open(form.format(tmp_path / name))
+    for v in (2, 3):
+        table.export_metadata("delta")
+        table.upsert([row(1, v=v)], options=OFF)
+
+    table.export_metadata("delta")
+
+    assert (tmp_path / name / "_delta_log").is_dir()
+    assert DeltaTable(tmp_path / name).version() == 2
+    assert_equal(HudiTable.open(tmp_path / name))
+
+
+def test_a_folder_that_deltalake_looks_for_elsewhere_is_refused(tmp_path: Path) -> None:
+    table = written(tmp_path / "50%25")
+
+    with pytest.raises(UnsupportedTable, match=r"'%25' in the name of a folder.*Rename"):
+        table.export_metadata("delta")
