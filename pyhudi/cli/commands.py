@@ -249,6 +249,11 @@ COMMANDS = (
         "--option hoodie.datasource.meta.sync.glue.database_name=lake.",
     ),
     Command(
+        "sync bigquery", "Write the list of files that BigQuery reads, and say the SQL that makes its table.", "sync",
+        own=f"{_T}:sync_bigquery",
+        details="The names are options, such as --option hoodie.gcp.bigquery.sync.dataset_name=lake.",
+    ),
+    Command(
         "export delta", "Let engines of Delta read a table: its metadata over the table's own files.",
         "export_metadata", own=f"{_T}:export_delta",
         details="Each commit since the last time is a version of its own. A table in the folder `delta` is "

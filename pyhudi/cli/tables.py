@@ -110,6 +110,11 @@ def sync_glue(common: Common, table: str) -> Reply:
     return Reply(common.open(table).sync("glue", options=common.options))
 
 
+def sync_bigquery(common: Common, table: str) -> Reply:
+    """The same for BigQuery. The statements stand at the end, each on a line of its own, to be copied."""
+    return Reply(common.open(table).sync("bigquery", options=common.options))
+
+
 def export_delta(common: Common, table: str) -> Reply:
     """`HudiTable.export_metadata` with the format that the command names."""
     return Reply(common.open(table).export_metadata("delta", options=common.options))

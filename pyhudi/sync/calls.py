@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
+from pyhudi.model.options.bigquery_sync import BigQueryOptions
 from pyhudi.model.options.syncing import SyncOptions, check_sync_library
 from pyhudi.queries.query import Query
 from pyhudi.registry import Registry
@@ -27,16 +28,23 @@ __all__ = ["CATALOGS", "check_now", "sync_after_commit", "sync_now"]
 CATALOGS: Registry[Callable[[SyncOptions], Catalog]] = Registry(
     kind="catalog", entries={"hive": "pyhudi.sync.hive:open_metastore", "glue": "pyhudi.sync.glue:open_glue"}
 )
-_TITLES = {"hive": "the Hive metastore", "glue": "AWS Glue"}
+# Catalogs that read a list of the table's files beside it.
+_BY_FILES: Registry[Callable[[MetaClient, BigQueryOptions], SyncResult]] = Registry(
+    kind="catalog", entries={"bigquery": "pyhudi.sync.bigquery:sync_to_bigquery"}
+)
+_TITLES = {"hive": "the Hive metastore", "glue": "AWS Glue", "bigquery": "BigQuery"}
 
 
 def sync_now(catalog: str, meta: MetaClient, options: SyncOptions) -> SyncResult:
     """Register a table in a catalog. Raises ConfigError for a catalog that is not there, and what `sync_to` raises."""
     name = catalog.lower() if isinstance(catalog, str) else catalog
+    if name in _BY_FILES.entries:
+        return _BY_FILES.load(name)(meta, options.bigquery)
     if name not in CATALOGS.entries:
-        near = get_close_matches(str(name), CATALOGS.entries, n=1)
+        known = [*CATALOGS.entries, *_BY_FILES.entries]
+        near = get_close_matches(str(name), known, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ConfigError(f"Tables are registered in {', '.join(CATALOGS.entries)}; found {catalog!r:.100}.{hint}")
+        raise ConfigError(f"Tables are registered in {', '.join(known)}; found {catalog!r:.100}.{hint}")
     check_sync_library(f"sync({name!r})", name)
     own = options.of(name)
     with closing(CATALOGS.load(name)(own)) as opened:

@@ -69,13 +69,18 @@ class SyncedTable(Result):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SyncResult(Result):
-    """`catalog`: which, and where. `instant_time`: the newest commit that it knows of now, None for a table without."""
+    """`catalog`: which, and where. `instant_time`: the newest commit that it knows of now, None for a table without.
+    `statements`: SQL to be run there once, and again when columns change.
+    """
 
     table: str
     catalog: str
     tables: tuple[SyncedTable, ...]
     instant_time: str | None = None
     database_created: bool = False
+    statements: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return "\n".join([f"{self.table}: {self.catalog}, up to {self.instant_time}", *map(str, self.tables)])
+        return "\n".join(
+            [f"{self.table}: {self.catalog}, up to {self.instant_time}", *map(str, self.tables), *self.statements]
+        )

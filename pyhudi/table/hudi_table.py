@@ -616,7 +616,8 @@ class HudiTable(Readable):
         After the first time it looks only at partitions that later commits changed. Options make each commit do it
         (docs/catalogs.md).
 
-        Args:    catalog: "hive", a Hive metastore; "glue", AWS Glue's Data Catalog.
+        Args:    catalog: "hive", a Hive metastore; "glue", AWS Glue's Data Catalog; "bigquery", the list of files that
+                     BigQuery reads, with the SQL to run there.
                  options: Hudi's own keys, such as `hoodie.datasource.hive_sync.metastore.uris`.
         Raises:  ConfigError for what no catalog can have, TableExists for a table of the same name at another place,
                  UnsupportedTable for a column type that the catalog lacks, SchemaMismatch for other partition columns,

@@ -156,7 +156,7 @@ def test_a_missing_client_is_named_before_anything_is_written(extra: str, monkey
 
 
 def test_other_catalogs_are_refused_by_name(catalog: MemoryCatalog) -> None:
-    with pytest.raises(ConfigError, match=r"registered in hive, glue; found 'glu'. Did you mean 'glue'\?"):
+    with pytest.raises(ConfigError, match=r"registered in hive, glue, bigquery; found 'glu'. Did you mean 'glue'\?"):
         written("memory://elsewhere").sync("glu")
 
 

@@ -12,6 +12,7 @@ from functools import partial
 from importlib.util import find_spec
 
 from pyhudi.errors import ConfigError, MissingLibrary
+from pyhudi.model.options.bigquery_sync import BigQueryOptions
 from pyhudi.model.options.declare import Values, computed, key_of, names_of, option, own_specs, parse, part, row
 from pyhudi.model.options.glue_sync import GlueOptions
 from pyhudi.model.options.spec import Kind
@@ -28,8 +29,8 @@ _TOOL = "hoodie.meta.sync.client.tool.class"
 # A property of a table at Glue: Athena lists files by the metadata table.
 _LISTED_BY_METADATA = "hudi.metadata-listing-enabled"
 # Hudi's class → our name of the catalog; the name → packages that its client needs, and the extra that brings them.
-_CATALOG_OF = {"HiveSyncTool": "hive", "AwsGlueCatalogSyncTool": "glue"}
-_PACKAGES_OF = {"hive": ("pymetastore", "thrift"), "glue": ("boto3",)}
+_CATALOG_OF = {"HiveSyncTool": "hive", "AwsGlueCatalogSyncTool": "glue", "BigQuerySyncTool": "bigquery"}
+_PACKAGES_OF: Mapping[str, tuple[str, ...]] = {"hive": ("pymetastore", "thrift"), "glue": ("boto3",), "bigquery": ()}
 _TABLE_PROPERTIES = "hoodie.datasource.hive_sync.table_properties"
 _SERDE_PROPERTIES = "hoodie.datasource.hive_sync.serde_properties"
 _EXTRACTOR = "hoodie.datasource.hive_sync.partition_extractor_class"
@@ -57,7 +58,8 @@ _TOOL_ROW = row(
     _TOOL,
     None,
     "Hudi's classes that register the table: `org.apache.hudi.hive.HiveSyncTool`, "
-    "`org.apache.hudi.aws.sync.AwsGlueCatalogSyncTool`, or both. Naming one turns its sync on, unless "
+    "`org.apache.hudi.aws.sync.AwsGlueCatalogSyncTool`, `org.apache.hudi.gcp.bigquery.BigQuerySyncTool`, or several. "
+    "Naming one turns its sync on, unless "
     "`hoodie.datasource.hive_sync.enable` or `hoodie.datasource.meta.sync.enable` is false.",
     Kind.NAMES,
 )
@@ -228,6 +230,7 @@ class SyncOptions:
         "Don't update the time of the last sync if neither columns nor partitions changed.",
     )
     glue: GlueOptions = part(GlueOptions)
+    bigquery: BigQueryOptions = part(BigQueryOptions)
     has_partition_fields: bool = False
     catalog: str = "hive"
     named_catalogs: tuple[str, ...] = ()

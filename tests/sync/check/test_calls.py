@@ -37,7 +37,7 @@ def written(path: str, version: int = 9, rows: Any = ROWS, **arguments: Any) -> 
 
 
 def test_a_check_says_of_each_engine_whether_it_reads_the_table() -> None:
-    checked = written("memory://all").sync_check()
+    checked = written("memory://check-all").sync_check()
 
     reads = {one.engine: one.reads for one in checked.engines}
     assert reads.keys() == ENGINES.keys()
@@ -50,7 +50,7 @@ def test_a_check_says_of_each_engine_whether_it_reads_the_table() -> None:
 
 
 def test_a_check_of_one_engine_is_true_where_there_is_no_problem() -> None:
-    checked = written("memory://one").sync_check("trino")
+    checked = written("memory://check-one").sync_check("trino")
 
     assert checked.ok
     assert [one.engine for one in checked.engines] == ["trino"]
@@ -58,7 +58,9 @@ def test_a_check_of_one_engine_is_true_where_there_is_no_problem() -> None:
 
 
 def test_an_empty_table_is_checked_too() -> None:
-    table = HudiTable.create("memory://empty", pa.schema({"id": pa.int64()}), record_key="id", options=NO_METADATA)
+    table = HudiTable.create(
+        "memory://check-empty", pa.schema({"id": pa.int64()}), record_key="id", options=NO_METADATA
+    )
 
     checked = table.sync_check()
     assert checked.instant_time is None
@@ -76,7 +78,7 @@ def test_a_check_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_findings_are_json_and_rows() -> None:
-    table = written("memory://json", table_type="MERGE_ON_READ")
+    table = written("memory://check-json", table_type="MERGE_ON_READ")
     commit = table.upsert([{"id": 0, "city": "a", "ts": 2}], options=NO_METADATA)
     checked = table.sync_check("trino")
 
@@ -90,7 +92,7 @@ def test_findings_are_json_and_rows() -> None:
 
 def test_an_engine_that_no_rule_is_about_is_refused_with_the_nearest_one() -> None:
     with pytest.raises(ConfigError, match=r"found 'Trinoo'. Did you mean 'trino'"):
-        written("memory://unknown").sync_check("Trinoo")
+        written("memory://check-unknown").sync_check("Trinoo")
 
 
 def test_the_command_line_ends_with_3_where_there_is_a_problem(
@@ -114,7 +116,7 @@ def about(checked: SyncCheck) -> dict[str, str]:
 
 
 def test_a_table_that_is_registered_as_it_is_has_no_finding(catalog: MemoryCatalog) -> None:
-    table = written("memory://registered")
+    table = written("memory://check-registered")
     table.sync("hive", options=URIS)
     catalog.calls.clear()
 
@@ -129,14 +131,14 @@ def test_a_table_that_is_registered_as_it_is_has_no_finding(catalog: MemoryCatal
 
 
 def test_without_a_named_catalog_none_is_asked(catalog: MemoryCatalog) -> None:
-    written("memory://unasked").sync_check()
-    written("memory://by-path").sync_check("duckdb", options=URIS)
+    written("memory://check-unasked").sync_check()
+    written("memory://check-by-path").sync_check("duckdb", options=URIS)
 
     assert catalog.calls == []
 
 
 def test_what_is_not_registered_is_said_with_its_rows(catalog: MemoryCatalog) -> None:
-    table = written("memory://partitions")
+    table = written("memory://check-partitions")
     assert "is not registered" in about(table.sync_check("hive", options=URIS))["registration"]
     table.sync("hive", options=URIS)
     table.upsert([{"id": n, "city": "c", "ts": 2} for n in (8, 9)], options=NO_METADATA)
@@ -151,7 +153,7 @@ def test_what_is_not_registered_is_said_with_its_rows(catalog: MemoryCatalog) ->
 
 
 def test_columns_and_the_partitions_own_columns_are_compared(catalog: MemoryCatalog) -> None:
-    table = written("memory://columns")
+    table = written("memory://check-columns")
     table.sync("hive", options=URIS)
     registered = catalog.databases["default"]["rides"]
     registered.columns_of = {values: columns[:-1] for values, columns in registered.columns_of.items()}
@@ -165,18 +167,18 @@ def test_columns_and_the_partitions_own_columns_are_compared(catalog: MemoryCata
 
 
 def test_another_place_is_a_problem_of_table_and_partitions(catalog: MemoryCatalog) -> None:
-    table = written("memory://places")
+    table = written("memory://check-places")
     table.sync("hive", options=URIS)
     registered = catalog.databases["default"]["rides"]
-    registered.locations = dict.fromkeys(registered.locations, "memory://other/a")
+    registered.locations = dict.fromkeys(registered.locations, "memory://check-other/a")
     assert "2 partitions are elsewhere" in about(table.sync_check("hive", options=URIS))["locations"]
 
-    registered.table = replace(registered.table, location="memory://other")
-    assert "a table at memory://other" in about(table.sync_check("hive", options=URIS))["registration"]
+    registered.table = replace(registered.table, location="memory://check-other")
+    assert "a table at memory://check-other" in about(table.sync_check("hive", options=URIS))["registration"]
 
 
 def test_a_catalog_that_does_not_answer_is_an_error(catalog: MemoryCatalog) -> None:
-    table = written("memory://silent")
+    table = written("memory://check-silent")
     catalog.refuses = "has_database"
 
     with pytest.raises(StorageError, match="no rights to has_database"):

@@ -194,12 +194,12 @@ def seen(made: HudiTable, condition: str, argument: Any) -> Seen | None:
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_a_condition_is_seen_where_it_holds_and_not_elsewhere(condition: str, tmp_path: Path) -> None:
     argument, true, false = CASES[condition]
-    place = str(tmp_path) if condition in ON_DISK else f"memory://{list(CONDITIONS).index(condition)}"
+    place = str(tmp_path) if condition in ON_DISK else f"memory://check-{list(CONDITIONS).index(condition)}"
 
     found = seen(true(f"{place}/true"), condition, argument)
     assert found is not None
     assert found.text
-    assert seen(false(f"memory://{place.rpartition('/')[2]}/false"), condition, argument) is None
+    assert seen(false(f"memory://check-{place.rpartition('/')[2]}/false"), condition, argument) is None
 
 
 def test_every_rule_names_a_condition_engines_what_happens_and_who_says_so() -> None:
@@ -213,21 +213,21 @@ def test_every_rule_names_a_condition_engines_what_happens_and_who_says_so() -> 
 
 
 def test_every_call_that_a_rule_advises_is_there() -> None:
-    made = written("memory://advised")
+    made = written("memory://check-advised")
     for rule in RULES:
         for call in re.findall(r"table\.([\w.]+)\(", rule.run):
             assert callable(attrgetter(call)(made)), call
 
 
 def test_replaced_files_count_as_shown_with_their_rows() -> None:
-    found = seen(replaced("memory://replaced"), "shows other files", "clickhouse")
+    found = seen(replaced("memory://check-replaced"), "shows other files", "clickhouse")
 
     assert found is not None
     assert found.rows == len(ROWS)
 
 
 def test_two_partitions_with_the_same_last_folder_hide_files_of_each_other_from_clickhouse_alone() -> None:
-    made = same_ids_in_two_partitions("memory://same-ids")
+    made = same_ids_in_two_partitions("memory://check-same-ids")
 
     found = seen(made, "hides files", "clickhouse")
     assert found is not None
@@ -244,7 +244,7 @@ def test_two_partitions_with_the_same_last_folder_hide_files_of_each_other_from_
     ],
 )
 def test_types_are_found_in_nested_columns_too(kind: str, column: pa.Array) -> None:
-    found = seen(with_column(column)(f"memory://type {kind}"), "columns of type", kind)
+    found = seen(with_column(column)(f"memory://check-type {kind}"), "columns of type", kind)
 
     assert found is not None
     assert found.text.startswith("odd")
@@ -253,7 +253,7 @@ def test_types_are_found_in_nested_columns_too(kind: str, column: pa.Array) -> N
 def test_nanoseconds_of_a_table_that_another_hudi_made_are_found() -> None:
     schema = {"type": "long", "logicalType": "timestamp-nanos"}
     text = json.dumps({"type": "record", "name": "t", "fields": [{"name": "at", "type": schema}]})
-    storage = open_storage("memory://nanoseconds")
+    storage = open_storage("memory://check-nanoseconds")
     create_table(storage, new_table_properties(NewTable("t", "COPY_ON_WRITE", 9, create_schema=text)), FixedClock(0))
 
     facts = TableFacts(MetaClient.load(storage), Query())
@@ -261,7 +261,7 @@ def test_nanoseconds_of_a_table_that_another_hudi_made_are_found() -> None:
 
 
 def test_a_partition_that_was_dropped_leaves_the_newest_commit_as_it_is_and_a_cleaned_file_does_not() -> None:
-    made = written("memory://gone", table_version=6)
+    made = written("memory://check-gone", table_version=6)
     assert seen(made, "newest commit without file", None) is None
     made.cluster(options=NO_METADATA)
     made.upsert([ROWS[0]], options=NO_METADATA)

@@ -48,7 +48,7 @@ def written(path: str, version: int, **options: str) -> HudiTable:
 @pytest.mark.parametrize("version", [6, 8, 9])
 @pytest.mark.parametrize("index", ["SIMPLE", "BUCKET"])
 def test_counts_are_what_snapshots_and_base_files_differ_in(version: int, index: str) -> None:
-    table = written(f"memory://{index}-{version}", version, **{"hoodie.index.type": index})
+    table = written(f"memory://check-{index}-{version}", version, **{"hoodie.index.type": index})
     rng = random.Random(version)
     for number in range(6):
         keys = rng.sample(range(30), 6)
@@ -64,7 +64,7 @@ def test_counts_are_what_snapshots_and_base_files_differ_in(version: int, index:
 
 @pytest.mark.parametrize("version", [6, 9])
 def test_large_slices_are_not_read_and_commits_give_a_bound(version: int) -> None:
-    table = written(f"memory://bound-{version}", version)
+    table = written(f"memory://check-bound-{version}", version)
     first = table.upsert([row(key, 6) for key in range(8)], options=OPTIONS)
     table.upsert([row(key, 7) for key in range(4)], options=OPTIONS)
 
@@ -75,7 +75,7 @@ def test_large_slices_are_not_read_and_commits_give_a_bound(version: int) -> Non
 
 
 def test_after_a_compaction_there_is_none_and_since_is_the_first_commit_after_it() -> None:
-    table = written("memory://since", 9)
+    table = written("memory://check-since", 9)
     table.upsert([row(1, 6)], options=OPTIONS)
     table.compact(options={"hoodie.metadata.enable": "false", "hoodie.compact.inline.max.delta.commits": "1"})
     assert counted(table) == LogRows(0)
