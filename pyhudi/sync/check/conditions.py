@@ -154,6 +154,10 @@ def _odd_names(facts: TableFacts, _: None) -> Seen | None:
     return Seen(_some(facts.odd_names)) if facts.odd_names else None
 
 
+def _other_folders(facts: TableFacts, _: None) -> Seen | None:
+    return Seen(_some(facts.other_folders)) if facts.other_folders else None
+
+
 def _history_in_parquet(facts: TableFacts, _: None) -> Seen | None:
     files = facts.history_files
     return Seen(_counted(len(files), "file")) if files else None
@@ -188,6 +192,7 @@ CONDITIONS: Mapping[str, Callable[[TableFacts, Any], Seen | None]] = {
     "shows other files": _shows_other_files,
     "hides files": _hides_files,
     "odd file names": _odd_names,
+    "other folders": _other_folders,
     "history in Parquet": _history_in_parquet,
     "newest commit without file": _newest_commit_without_file,
 }

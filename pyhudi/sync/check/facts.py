@@ -13,7 +13,7 @@ from pyhudi.errors import HudiError
 from pyhudi.formats.bootstrap import BASE_PATH_KEY
 from pyhudi.lazy_property import lazy_property
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.filenames import PROPERTIES_PATH, may_be_skeleton
+from pyhudi.model.filenames import META_FOLDER, PROPERTIES_PATH, may_be_skeleton
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.table_config import TableConfig
 from pyhudi.queries.query import Query
@@ -27,6 +27,7 @@ from pyhudi.view.file_system_view import FileSystemView, listed_partitions
 __all__ = ["TableFacts"]
 
 _FOOTERS = 16  # of base files, evenly spread over the table
+_DELTA_LOG = "_delta_log"  # of a table that is exported to Delta
 _ENCRYPTED = b"PARE"  # the end of a Parquet file whose footer is encrypted
 Listed: TypeAlias = Sequence[tuple[str, Sequence[FileInfo]]]
 
@@ -69,8 +70,16 @@ class TableFacts:
 
     @lazy_property
     def odd_names(self) -> tuple[str, ...]:
-        """Parquet files in partition folders that are not named as base files are."""
-        return files_with_other_names(self._in_folders[0])
+        """Parquet files in partition folders, and in a Delta log beside them, that are not named as base files are."""
+        return files_with_other_names([*self._in_folders[0], (_DELTA_LOG, self.meta.storage.list(_DELTA_LOG))])
+
+    @lazy_property
+    def other_folders(self) -> tuple[str, ...]:
+        """Folders of the table that are neither Hudi's own nor partitions, where the table has no partitions."""
+        if self.config.partition_fields:
+            return ()
+        entries = self.meta.storage.list("")
+        return tuple(entry.name for entry in entries if entry.is_dir and entry.name != META_FOLDER)
 
     @lazy_property
     def history_files(self) -> tuple[str, ...]:

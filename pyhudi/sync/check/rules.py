@@ -173,8 +173,10 @@ RULES: tuple[Rule, ...] = (
          "two partitions with the same last folder for one: {seen}", _CLEAN, _CLICKHOUSE),
     Rule(("daft",), "hides files", "daft", "wrong", "it takes another file for the newest of a group: {seen}", _CLEAN,
          _DAFT),
-    Rule(("clickhouse", "daft"), "odd file names", None, "unreadable", "it stops at Parquet files in partitions that "
-         "are not called id_token_time: {seen}", "move these files out of the table's folder", _CLICKHOUSE),
+    Rule(("clickhouse", "daft"), "odd file names", None, "unreadable", "it stops at Parquet files that are not called "
+         "id_token_time: {seen}", "move these files out of the table's folder", _CLICKHOUSE),
+    Rule(("daft",), "other folders", None, "wrong", "of a table without partitions it looks into folders alone, if "
+         "there is one, and finds no row: {seen}", _TO_OWN_ROWS, _DAFT),
     Rule(("clickhouse",), "history in Parquet", None, "unreadable", "it takes the Parquet files of the archived "
          "timeline for rows: {seen}", f"{_TO_6}, which has none", _CLICKHOUSE),
     Rule(("daft",), "= in a property", None, "unreadable", "it can't parse hoodie.properties, where a line must have "

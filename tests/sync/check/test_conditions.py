@@ -127,6 +127,12 @@ def replaced(path: str) -> HudiTable:
     return made
 
 
+def with_delta_log(path: str) -> HudiTable:
+    made = written(path, partition_by=None)
+    open_storage(path).write("_delta_log/00000000000000000010.checkpoint.parquet", b"")
+    return made
+
+
 def same_ids_in_two_partitions(path: str) -> HudiTable:
     """As bucket indexes with fixed ids make them: the last folders of both partitions are called x."""
     made, storage = written(path, [{"id": 1, "city": "a/x", "ts": 1}]), open_storage(path)
@@ -176,6 +182,7 @@ CASES: dict[str, tuple[Any, Made, Made]] = {
         table(),
     ),
     "odd file names": (None, with_file_like_another(lambda name: f"my_{name}"), table()),
+    "other folders": (None, with_delta_log, table(partition_by=None)),
     "history in Parquet": (None, archived, table()),
     "newest commit without file": (None, table(table_type="MERGE_ON_READ"), table()),
 }
@@ -224,6 +231,13 @@ def test_replaced_files_count_as_shown_with_their_rows() -> None:
 
     assert found is not None
     assert found.rows == len(ROWS)
+
+
+def test_a_checkpoint_of_a_delta_log_is_an_odd_file() -> None:
+    found = seen(with_delta_log("memory://check-delta"), "odd file names", None)
+
+    assert found is not None
+    assert found.text.startswith("_delta_log/")
 
 
 def test_two_partitions_with_the_same_last_folder_hide_files_of_each_other_from_clickhouse_alone() -> None:
