@@ -38,6 +38,7 @@ ELSEWHERE = {
     "docs/exports": "tests/exports/test_after_commit.py",
     "docs/libraries": "tests/house/test_pages.py",
     "docs/repairs": "tests/house/test_pages.py",
+    "docs/streamer": "tests/streamer/test_page.py",
     "docs/dbt": "tests/spark/test_dbt.py",
     "docs/tutorial": "tests/house/test_guides.py",
     "docs/coming-from/hudi-spark": "tests/spark/test_readme.py",

@@ -16,7 +16,7 @@ from pyhudi.storage.clock import Clock
 from pyhudi.streamer.checkpoints import Start
 from pyhudi.streamer.json_messages import RowColumns
 from pyhudi.streamer.sources.kafka_client import client_settings, kafka_errors, kafka_library
-from pyhudi.streamer.sources.kafka_formats import AvroValues, Events, JsonValues, TextValues, Values
+from pyhudi.streamer.sources.kafka_formats import AvroValues, Events, EventValues, JsonValues, TextValues
 from pyhudi.streamer.sources.kafka_offsets import Offsets, dealt, offsets_of, text_of_offsets
 from pyhudi.streamer.sources.source import Batch, SourceSetting
 
@@ -44,7 +44,7 @@ class KafkaSource:
     """What the formats share."""
 
     writes_v2 = False
-    values: Callable[[SourceSetting], Values]
+    values: Callable[[SourceSetting], EventValues]
 
     def __init__(self, setting: SourceSetting) -> None:
         self._options = setting.settings.options.kafka

@@ -19,7 +19,7 @@ from pyhudi.streamer.sources.source import Rejected, SourceSetting
 if TYPE_CHECKING:
     from confluent_kafka import Message
 
-__all__ = ["AvroValues", "Events", "JsonValues", "TextValues", "Values"]
+__all__ = ["AvroValues", "EventValues", "Events", "JsonValues", "TextValues"]
 
 _OFFSETS = "_hoodie_kafka_source_"  # Hudi's names
 _HEAD_BYTES = 5  # of a value: 0, and four bytes of its schema's id
@@ -73,7 +73,7 @@ class Events:
         ]
 
 
-class Values(Protocol):
+class EventValues(Protocol):
     """A format of values."""
 
     def __init__(self, setting: SourceSetting) -> None: ...
@@ -105,7 +105,7 @@ class TextValues:
         pass
 
     def decode(self, events: Events, columns: RowColumns) -> Decoded:
-        """Values that are no UTF-8 are refused."""
+        """EventValues that are no UTF-8 are refused."""
         binary = pa.array(events.values, pa.binary())
         try:
             return Decoded(pa.table({"value": binary.cast(pa.string())}), None, ())

@@ -1,0 +1,89 @@
+"""The pipelines of docs/streamer.md and of docs/coming-from/hoodiestreamer.md run as they are."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pyarrow as pa
+import pytest
+
+from pyhudi import HudiTable, Streamer, write_hudi
+from pyhudi.streamer.settings import load_settings
+from tests.support.pages import examples
+from tests.support.source import ROOT
+
+PIPELINES = re.findall(r"^```toml\n(.*?)^```", (ROOT / "docs" / "streamer.md").read_text(), re.M | re.S)
+OTHER = (ROOT / "docs" / "coming-from" / "hoodiestreamer.md").read_text()
+ORDERS = [{"id": 1, "ts": 1, "price": 2}, {"id": 2, "ts": 1, "price": 0}]
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Path:
+    """The folders that the pages name."""
+    for name in ("orders", "rides", "trips"):
+        (tmp_path / "incoming" / name).mkdir(parents=True)
+    (tmp_path / "incoming" / "orders" / "a.json").write_text("\n".join(map(json.dumps, ORDERS)))
+    (tmp_path / "incoming" / "rides" / "a.csv").write_text("id,city\n1,rome\n2,oslo\n")
+    (tmp_path / "incoming" / "trips" / "a.json").write_text('{"id": 1, "city": "rome", "ts": 1}\n')
+    return tmp_path
+
+
+def placed(text: str, places: Path) -> str:
+    return text.replace("/lake", f"{places}/lake").replace("/incoming", f"{places}/incoming")
+
+
+@pytest.mark.parametrize("text", PIPELINES, ids=lambda text: re.search(r"base-path = \"/lake/(\w+)", text)[1])  # type: ignore[index]
+def test_a_pipeline_of_the_page_takes_at_most_15_lines_and_brings_its_rows(text: str, places: Path) -> None:
+    assert len(text.splitlines()) <= 15
+    if "transformer.sql" in text:
+        pytest.importorskip("duckdb")
+    if "JsonKafkaSource" in text:
+        kafka = pytest.importorskip("confluent_kafka")
+        producer = kafka.Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "x:1"})
+        broker = next(iter(producer.list_topics("payments", timeout=10).brokers.values()))
+        for order in ORDERS:
+            producer.produce("payments", json.dumps(order))
+        producer.flush(10)
+        text = text.replace("localhost:9092", f"{broker.host}:{broker.port}")
+    write_hudi(places / "lake" / "orders", pa.Table.from_pylist(ORDERS), record_key="id")
+    if 'orders"\n' in text.partition("record_key")[0] and "clean_orders" not in text:
+        text = text.replace("/lake/orders", "/lake/new_orders")
+    (places / "p.toml").write_text(placed(text, places))
+    streamer = Streamer(places / "p.toml")
+
+    assert streamer.check().waiting == (1 if "price > 0" in text else 2)
+    assert streamer.run(until_empty=True).rows == (1 if "price > 0" in text else 2)
+    streamer.close()
+
+
+def test_the_source_of_ones_own_on_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("page_of_pipelines")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    (code,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / "streamer.md").read_text(), re.M | re.S)
+    assert examples("docs/streamer")
+    exec(compile(code.replace("/tmp/", f"{tmp_path}/"), "docs/streamer.md", "exec"), vars(module))
+
+    assert HudiTable.open(tmp_path / "numbers").scan().count() == 90
+    assert "# → 90" in code
+
+
+def test_the_properties_file_of_hoodiestreamer_runs_as_it_is(places: Path) -> None:
+    (text,) = re.findall(r"^```properties\n(.*?)^```", OTHER, re.M | re.S)
+    (places / "trips.properties").write_text(placed(text, places))
+
+    assert Streamer(places / "trips.properties").run().rows == 1
+    described = HudiTable.open(places / "lake" / "trips").inspect.describe()
+    assert "city" in str(described)
+
+
+@pytest.mark.parametrize("line", re.findall(r"`([\w.-]+ = [^`]+)`", OTHER))
+def test_each_line_of_the_table_is_taken(line: str, tmp_path: Path) -> None:
+    insert = 'op = "INSERT"\n' if line.startswith("filter-dupes") else ""
+    (tmp_path / "p.toml").write_text(f'target-base-path = "{tmp_path}/t"\n{insert}{line}\n')
+    settings = load_settings(tmp_path / "p.toml")
+
+    assert settings != load_settings({"target-base-path": f"{tmp_path}/t"})
