@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -17,6 +20,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.storage import open_storage
 from pyhudi.streamer import pipeline as pipelines
+from tests.support.source import ROOT
 
 V1, V2 = "deltastreamer.checkpoint.key", "streamer.checkpoint.key.v2"
 
@@ -202,3 +206,20 @@ def test_check_shows_five_rows_and_writes_nothing(tmp_path: Path) -> None:
         Streamer(config(tmp_path, record_key="uuid")).check()
     assert not (tmp_path / "t").exists()
     assert pyhudi.results.StreamerCheck is type(checked)
+
+
+@pytest.mark.thorough
+def test_processes_that_are_killed_at_any_moment_two_at_once_bring_each_row_once(tmp_path: Path) -> None:
+    path = tmp_path / "p.properties"
+    path.write_text("\n".join(f"{key}={value}" for key, value in config(tmp_path).items()))
+    command = [sys.executable, "-m", "pyhudi.cli", "stream", "--until-empty", str(path)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    for wait_s in (2.0, 2.7):
+        running = [subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) for _ in range(2)]
+        threading.Event().wait(wait_s)
+        for one in running:
+            one.kill()
+            one.wait()
+    Streamer(config(tmp_path)).run(until_empty=True)
+
+    assert ids(tmp_path) == list(range(40))

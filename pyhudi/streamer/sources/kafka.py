@@ -170,15 +170,15 @@ class KafkaSource:
         taken = []
         for message in came:
             partition: Any = message.partition()
+            offset: Any = message.offset()
             error = message.error()
             if error is not None:
                 if error.code() != end_of_partition:
                     raise self._library.KafkaException(error)
                 if partition in open_partitions:
-                    positions[partition] = max(positions[partition], min(ends[partition], message.offset()))
+                    positions[partition] = max(positions[partition], min(ends[partition], offset))
                     open_partitions.discard(partition)
                 continue
-            offset: Any = message.offset()
             if partition not in open_partitions:
                 continue
             if offset < ends[partition]:
