@@ -50,6 +50,7 @@ _LOADS = {
         "import deltalake, pyarrow as pa, pyhudi; deltalake.write_deltalake('d', pa.table({'id': ['a', 'b']}));"
         "pyhudi.import_table('d', 'h', record_key='id'); assert len(pyhudi.HudiTable.open('h')) == 2"
     ),
+    "kafka": "import confluent_kafka; from pyhudi.streamer.sources import kafka",
     "iceberg": "import pyiceberg.table; from pyhudi.table import imports",
     "java": "from pyhudi.spark.java import java_home; print(java_home('java'))",
 }

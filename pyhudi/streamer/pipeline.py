@@ -42,7 +42,6 @@ __all__ = ["Pipeline", "Read", "Round"]
 
 _RECORD_KEY = "hoodie.datasource.write.recordkey.field"
 _OPERATION = "hoodie.datasource.write.operation"
-_NAME = "hoodie.table.name"
 # A column that a batch lacks is null in its rows, however batches are cut; a new one comes in under any name.
 _BY_DEFAULT = {"hoodie.write.set.null.for.missing.columns": "true", "hoodie.pyhudi.schema.mode": "merge"}
 _SAID_MAX = 5
@@ -137,7 +136,7 @@ class Pipeline:
         read = self.read(limit)
         if read is None or not read.rows.num_rows:
             return read
-        options = WriteOptions.parse({_NAME: "t", **self._settings.write}, None, None)
+        options = WriteOptions.parse(self._settings.write)
         if self._meta is None:
             check_fields(options, read.rows.schema.names)
         else:
@@ -149,7 +148,7 @@ class Pipeline:
         notes = batch_options(
             settings.options, read.start, read.batch.checkpoint, read.batch.notes, is_v2=self._source.writes_v2
         )
-        options = {**_BY_DEFAULT, _NAME: self._storage.root.rstrip("/").rpartition("/")[2], **settings.write, **notes}
+        options = {**_BY_DEFAULT, **settings.write, **notes}
         if settings.options.filters_dupes:
             options["hoodie.datasource.insert.dup.policy"] = "drop"
         if not rows.num_rows:

@@ -162,7 +162,7 @@ def test_a_checkpoint_by_hand_is_applied_once_and_a_new_text_to_ignore_begins_an
 
 
 def test_a_table_with_commits_and_no_checkpoint_is_refused_until_something_is_said(tmp_path: Path) -> None:
-    write_hudi(tmp_path / "t", pa.table({"id": [1000]}), record_key="id")
+    write_hudi(tmp_path / "t", pa.table({"id": [1000]}), record_key="id", table_name="another")
 
     with pytest.raises(ConfigError, match=r"none has a checkpoint.*ignore-checkpoint"):
         Streamer(config(tmp_path)).run()

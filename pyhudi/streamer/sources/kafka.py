@@ -63,7 +63,7 @@ class KafkaSource:
         """The events from the checkpoint on, as many as the limits allow."""
         with kafka_errors(self._where):
             planned = self._range(start, min(limit or self._options.max_events, self._options.max_events))
-            if planned.ends == planned.starts and start.text is not None and not planned.lost and not start.is_given:
+            if planned.ends == planned.starts and start.text is not None and not planned.said and not start.is_given:
                 return None
             messages, ends = self._fetched(planned)
         events = Events.of(self._topic, messages)

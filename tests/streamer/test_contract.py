@@ -1,0 +1,77 @@
+"""What every source keeps, by the rows of the registry: a batch is read again from its checkpoint, and ends there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import fastavro
+import pyarrow as pa
+import pyarrow.orc as orc
+import pyarrow.parquet as pq
+import pytest
+
+from pyhudi import write_hudi
+from pyhudi.storage.clock import SystemClock
+from pyhudi.streamer.checkpoints import Start
+from pyhudi.streamer.json_messages import RowColumns
+from pyhudi.streamer.settings import load_settings
+from pyhudi.streamer.sources.registry import SOURCES, open_source
+from pyhudi.streamer.sources.source import SourceSetting
+
+ROWS = pa.table({"id": [1, 2, 3]})
+NOTHING = RowColumns(pa.schema([]))
+
+
+def avro(path: str) -> None:
+    fields = [{"name": "id", "type": "long"}]
+    with open(path, "wb") as out:
+        fastavro.writer(out, {"type": "record", "name": "r", "fields": fields}, ROWS.to_pylist())
+
+
+FILES: dict[str, Callable[[str], object]] = {
+    "JsonDFSSource": lambda path: Path(path).write_text('{"id": 1}\n{"id": 2}\n{"id": 3}'),
+    "CsvDFSSource": lambda path: Path(path).write_text("id\n1\n2\n3\n"),
+    "ParquetDFSSource": lambda path: pq.write_table(ROWS, path),
+    "ORCDFSSource": lambda path: orc.write_table(ROWS, path),
+    "AvroDFSSource": avro,
+}
+KAFKA = ("JsonKafkaSource", "TextKafkaSource", "AvroKafkaSource")  # values of Avro have their own test
+
+
+def settings_of(name: str, tmp_path: Path) -> dict[str, object]:
+    if name in FILES:
+        (tmp_path / "in").mkdir()
+        FILES[name](str(tmp_path / "in" / "a"))
+        return {"hoodie.streamer.source.dfs.root": str(tmp_path / "in"), "hoodie.streamer.csv.header": True}
+    if name == "HoodieIncrSource":
+        write_hudi(tmp_path / "s", ROWS, record_key="id")
+        strategy = {"hoodie.streamer.source.hoodieincr.missing.checkpoint.strategy": "READ_UPTO_LATEST_COMMIT"}
+        return {"hoodie.streamer.source.hoodieincr.path": str(tmp_path / "s"), **strategy}
+    assert name in KAFKA, "a new source: say here how it gets three rows"
+    kafka = pytest.importorskip("confluent_kafka")
+    producer = kafka.Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "x:1"})
+    broker = next(iter(producer.list_topics("t", timeout=10).brokers.values()))
+    for row in ROWS.to_pylist():
+        producer.produce("t", json.dumps(row))
+    producer.flush(10)
+    settings_of.keeps = producer  # type: ignore[attr-defined]  # the cluster lives as long as its client
+    client = {"bootstrap.servers": f"{broker.host}:{broker.port}", "auto.offset.reset": "earliest"}
+    return {"hoodie.streamer.source.kafka.topic": "t", "schema.registry.url": "http://127.0.0.1:1", **client}
+
+
+@pytest.mark.parametrize("name", sorted(SOURCES.entries))
+def test_a_batch_is_the_same_from_the_same_checkpoint_and_nothing_is_behind_its_own(name: str, tmp_path: Path) -> None:
+    given = {"target-base-path": str(tmp_path / "t"), "source-class": name, **settings_of(name, tmp_path)}
+    source = open_source(SourceSetting(load_settings(given), SystemClock()))
+
+    first = source.read(Start(None), None, NOTHING)
+    again = source.read(Start(None), None, NOTHING)
+    assert first is not None
+    assert again is not None
+    assert first.rows.equals(again.rows)
+    assert (first.checkpoint, first.notes) == (again.checkpoint, again.notes)
+    assert first.rows.num_rows + len(first.rejected) == 3
+    assert source.read(Start(first.checkpoint, is_v2=source.writes_v2, notes=first.notes), None, NOTHING) is None
+    source.close()
