@@ -138,6 +138,7 @@ def test_a_partition_whose_offsets_are_gone_goes_on_alone_and_the_loss_is_counte
     assert (done.rows, done.lost) == (4, 3)
     assert "3 events are gone" in lines[0]
     assert "3 lost at the source" in lines[1]
+    assert HudiTable.open(tmp_path / "t").history()[0].extra["pyhudi.streamer.lost.events"] == "3"
     assert [row["id"] for row in rows(tmp_path)] == [0, 1, 2, 13, 14, 15]
 
 

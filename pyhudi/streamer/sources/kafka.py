@@ -23,8 +23,9 @@ from pyhudi.streamer.sources.source import Batch, SourceSetting
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message
 
-__all__ = ["AvroKafka", "JsonKafka", "TextKafka"]
+__all__ = ["LOST_EVENTS", "AvroKafka", "JsonKafka", "TextKafka"]
 
+LOST_EVENTS = "pyhudi.streamer.lost.events"  # a key of extra metadata
 _TIMEOUT_S = 30.0
 _EVENTS_A_CALL = 50_000
 _POLL_S = 0.1
@@ -72,7 +73,8 @@ class KafkaSource:
         if self._options.appends_offsets and rows.num_columns:
             rows = events.kept(decoded.kept).with_offsets(rows)
         text = text_of_offsets(self._topic, ends)
-        return Batch(rows, text, events.rejected(decoded.refused), said=planned.said, lost=planned.lost)
+        notes = {LOST_EVENTS: str(planned.lost)} if planned.lost else {}
+        return Batch(rows, text, events.rejected(decoded.refused), notes, planned.said, planned.lost)
 
     def close(self) -> None:
         """Close the connection."""
@@ -166,20 +168,23 @@ class KafkaSource:
         self, came: list[Message], positions: dict[int, int], ends: Offsets, open_partitions: set[int]
     ) -> list[Message]:
         """Those of the events that are of the batch. Events behind a gap may be of the next one."""
-        end_of_partition = self._library.KafkaError._PARTITION_EOF
+        codes = self._library.KafkaError
+        passing = (codes._TRANSPORT, codes._ALL_BROKERS_DOWN, codes._RESOLVE, codes._TIMED_OUT)
         taken = []
         for message in came:
             partition: Any = message.partition()
             offset: Any = message.offset()
             error = message.error()
             if error is not None:
-                if error.code() != end_of_partition:
+                if error.code() in passing:  # the client connects again by itself
+                    continue
+                if error.code() != codes._PARTITION_EOF:
                     raise self._library.KafkaException(error)
                 if partition in open_partitions:
                     positions[partition] = max(positions[partition], min(ends[partition], offset))
                     open_partitions.discard(partition)
                 continue
-            if partition not in open_partitions:
+            if partition not in open_partitions or offset < positions[partition]:
                 continue
             if offset < ends[partition]:
                 taken.append(message)
