@@ -10,6 +10,7 @@ Source: Hudi's ManifestFileWriter, BigQuerySyncTool and BigQuerySchemaResolver; 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -218,7 +219,7 @@ def _is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
-def _type(kind: pa.DataType, path: str) -> str:
+def _type(kind: Any, path: str) -> str:
     types = pa.types
     if types.is_timestamp(kind):
         return "TIMESTAMP" if kind.tz else "INT64"  # as Hudi declares local ones

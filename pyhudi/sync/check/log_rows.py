@@ -64,7 +64,7 @@ def rows_in_logs(meta: MetaClient, query: Query, view: FileSystemView, counted_b
 
 def _counted(spec: SliceSpec, file_slice: FileSlice) -> tuple[int, int, int]:
     """How many rows of a slice are missing, stale and deleted in its base file."""
-    merge, late = SliceMerge.of(spec, file_slice, spec.needed([RECORD_KEY])), 0
+    merge, late = SliceMerge.of(spec, file_slice, spec.read_schema([RECORD_KEY])), 0
     base = merge.file_slice.base_file
     if base is not None:
         with spec.open_base(base.path) as reader:
