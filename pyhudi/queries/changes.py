@@ -46,13 +46,12 @@ from pyhudi.queries.change_rows import (
 )
 from pyhudi.queries.incremental_range import (
     CommitsInRange,
-    IncrementalRange,
     commits_in_range,
     is_service,
     not_readable,
 )
 from pyhudi.queries.plan import ReadPlan, ReadSlice, schema_history, selected
-from pyhudi.queries.query import Query
+from pyhudi.queries.query import IncrementalRange, Query
 from pyhudi.queries.read_slice import slice_spec
 from pyhudi.queries.schema import read_schema
 from pyhudi.queries.skip.paths import PathColumns

@@ -13,14 +13,8 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.options.queries import IncrementalOptions
 from pyhudi.model.options.streaming import START_OFFSET, SourceOptions
-from pyhudi.queries.incremental_range import (
-    EARLIEST,
-    IncrementalRange,
-    active_commits,
-    commits_in_range,
-    incremental_range,
-    is_service,
-)
+from pyhudi.queries.incremental_range import active_commits, commits_in_range, incremental_range, is_service
+from pyhudi.queries.query import EARLIEST, IncrementalRange
 from pyhudi.timeline.archived_timeline import load_archived_timeline
 from pyhudi.view.readable_history import load_readable_history
 

@@ -43,14 +43,13 @@ from pyhudi.model.keys import COMMIT_TIME
 from pyhudi.queries.changes import plan_changes
 from pyhudi.queries.incremental_range import (
     CommitsInRange,
-    IncrementalRange,
     commits_in_range,
     is_service,
     not_readable,
     path_pattern,
 )
 from pyhudi.queries.plan import ReadPlan, ReadSlice, plan_snapshot, result_schema, schema_history
-from pyhudi.queries.query import ALL_ROWS, Query
+from pyhudi.queries.query import ALL_ROWS, IncrementalRange, Query
 from pyhudi.queries.read_slice import slice_spec
 from pyhudi.queries.schema import read_schema
 from pyhudi.queries.skip.paths import PathColumns

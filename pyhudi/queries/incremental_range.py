@@ -23,14 +23,12 @@ from pyhudi.model.change_logs import CDC_ENABLED
 from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.options.queries import BEGIN, DEFAULT_INCREMENTAL, IncrementalOptions
-from pyhudi.queries.query import AsOf, parse_as_of
+from pyhudi.queries.query import EARLIEST, AsOf, IncrementalRange, parse_as_of
 from pyhudi.timeline.archived_timeline import ArchivedInstant, load_archived_timeline
 from pyhudi.view.file_system_view import LISTING_THREADS
 
 __all__ = [
-    "EARLIEST",
     "CommitsInRange",
-    "IncrementalRange",
     "active_commits",
     "commits_in_range",
     "incremental_range",
@@ -41,28 +39,8 @@ __all__ = [
 ]
 
 
-EARLIEST = "earliest"
 _ZEROS = re.compile(r"0+")  # what Hudi's own guides give for the beginning
 _SERVICES = frozenset({OperationType.CLUSTER, OperationType.COMPACT, OperationType.LOG_COMPACT, OperationType.INDEX})
-
-
-@dataclass(frozen=True, slots=True)
-class IncrementalRange:
-    """Times in (begin, end], compared as text. `begin` "": from the first commit on; `end` None: to the newest one.
-
-    `options`: the handling of missing and future commits, and filters.
-    """
-
-    begin: str
-    end: str | None = None
-    options: IncrementalOptions = DEFAULT_INCREMENTAL
-
-    def __str__(self) -> str:
-        return f"({self.begin or EARLIEST}, {self.end or 'now'}]"
-
-    def has(self, time: str) -> bool:
-        """Is this time in the range?"""
-        return self.begin < time and (self.end is None or time <= self.end)
 
 
 @dataclass(frozen=True, slots=True)

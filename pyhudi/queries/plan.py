@@ -46,7 +46,6 @@ __all__ = [
     "check_names",
     "check_query_type",
     "plan_as_listed",
-    "plan_query",
     "plan_snapshot",
     "result_schema",
     "schema_history",
@@ -111,15 +110,6 @@ class ReadPlan:
     def keeps_all_rows(self) -> bool:
         """True when there is no filter."""
         return self.predicate == Constant(True)
-
-
-def plan_query(meta: MetaClient, query: Query) -> ReadPlan:
-    """Plan a query of any type. Raises what `plan_snapshot` and `plan_incremental` raise."""
-    if query.commits is None:
-        return plan_snapshot(meta, query)
-    from pyhudi.queries.incremental import plan_incremental  # it plans snapshots, too
-
-    return plan_incremental(meta, query.commits, query)
 
 
 def plan_snapshot(meta: MetaClient, query: Query = ALL_ROWS) -> ReadPlan:

@@ -28,18 +28,29 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import Instant, format_instant_time
 from pyhudi.model.options.files import DEFAULT_DAMAGE, DamageOptions
 from pyhudi.model.options.merging import DEFAULT_MEMORY, MemoryOptions
-from pyhudi.model.options.queries import DEFAULT_DRIVER_LOG_BYTES
+from pyhudi.model.options.queries import DEFAULT_DRIVER_LOG_BYTES, DEFAULT_INCREMENTAL, IncrementalOptions
 from pyhudi.view.readable_history import load_readable_history
 
 if TYPE_CHECKING:
     from pyhudi.model.options import ReadOptions
-    from pyhudi.queries.incremental_range import IncrementalRange
 
-__all__ = ["ALL_ROWS", "AsOf", "Query", "as_of_time", "check_not_cleaned", "commit_at", "in_zone", "parse_as_of"]
+__all__ = [
+    "ALL_ROWS",
+    "EARLIEST",
+    "AsOf",
+    "IncrementalRange",
+    "Query",
+    "as_of_time",
+    "check_not_cleaned",
+    "commit_at",
+    "in_zone",
+    "parse_as_of",
+]
 
 
 AsOf: TypeAlias = str | int | date  # a datetime is a date
 
+EARLIEST = "earliest"
 _INSTANT_TIME = re.compile(r"\d{14}|\d{17}")
 
 
@@ -142,6 +153,25 @@ def check_not_cleaned(meta: MetaClient, instant_time: str) -> None:
             f"older than {readable_history.earliest}. Read as of {readable_history.earliest} or later, or of a "
             "savepoint; retain more commits to travel farther back."
         )
+
+
+@dataclass(frozen=True, slots=True)
+class IncrementalRange:
+    """Times in (begin, end], compared as text. `begin` "": from the first commit on; `end` None: to the newest one.
+
+    `options`: the handling of missing and future commits, and filters.
+    """
+
+    begin: str
+    end: str | None = None
+    options: IncrementalOptions = DEFAULT_INCREMENTAL
+
+    def __str__(self) -> str:
+        return f"({self.begin or EARLIEST}, {self.end or 'now'}]"
+
+    def has(self, time: str) -> bool:
+        """Is this time in the range?"""
+        return self.begin < time and (self.end is None or time <= self.end)
 
 
 @dataclass(frozen=True, slots=True)

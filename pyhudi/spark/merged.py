@@ -252,7 +252,7 @@ def _always(engine: SparkEngine, plan: ReadPlan, reads: Sequence[ReadSlice]) -> 
     return True
 
 
-class Road(NamedTuple):
+class SplitRoad(NamedTuple):
     """One way to both parts of slices. `takes`: is it for these? `split`: None where it turns out not to be."""
 
     takes: Callable[[SparkEngine, ReadPlan, Sequence[ReadSlice]], bool]
@@ -260,8 +260,8 @@ class Road(NamedTuple):
 
 
 ROADS = (
-    Road(_logs_are_small, _split_here),  # read once, for this frame and the next ones of the same files
-    Road(_always, _split_by_tasks),  # the rows would not fit in the driver's memory, or would be sent with each plan
+    SplitRoad(_logs_are_small, _split_here),  # read once, for this frame and the next ones of the same files
+    SplitRoad(_always, _split_by_tasks),  # rows that fill the driver's memory, or would be sent with each plan
 )
 
 

@@ -32,8 +32,9 @@ from pyhudi.expressions.predicates import And, calls_of, is_opaque, split_texts
 from pyhudi.filegroup.read.log_blocks import report_damage
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import ReadOptions
+from pyhudi.queries.incremental import plan_incremental
 from pyhudi.queries.incremental_range import incremental_range
-from pyhudi.queries.plan import ReadPlan, ReadSlice, plan_query
+from pyhudi.queries.plan import ReadPlan, ReadSlice, plan_snapshot
 from pyhudi.queries.query import Query
 from pyhudi.queries.snapshot import read_batches, read_slice
 from pyhudi.spark import capabilities
@@ -103,12 +104,12 @@ def plan_read(
     query = replace(
         Query.read_by(asked), columns=columns, as_of=asked.as_of, query_type=asked.query_type, commits=commits
     )
-    return meta, plan_query(meta, query)
+    return meta, plan_snapshot(meta, query) if commits is None else plan_incremental(meta, commits, query)
 
 
 def frame_of_plan(spark: SparkSession, meta: MetaClient, plan: ReadPlan) -> DataFrame:
     """The rows of a plan as a lazy DataFrame of `plan.schema`: by the first of ROADS that leads to one."""
-    read = Read(SparkEngine(spark), meta, plan)
+    read = PlannedRead(SparkEngine(spark), meta, plan)
     for road in ROADS:
         frame = road.frame(read) if road.takes(read) else None
         if frame is not None:
@@ -119,7 +120,7 @@ def frame_of_plan(spark: SparkSession, meta: MetaClient, plan: ReadPlan) -> Data
 # ---- the roads
 
 
-class Read(NamedTuple):
+class PlannedRead(NamedTuple):
     """What a road starts from."""
 
     engine: SparkEngine
@@ -130,15 +131,15 @@ class Read(NamedTuple):
 class Road(NamedTuple):
     """One way from a plan to a frame. `takes`: is it for this plan? `frame`: None where it turns out not to be."""
 
-    takes: Callable[[Read], bool]
-    frame: Callable[[Read], DataFrame | None]
+    takes: Callable[[PlannedRead], bool]
+    frame: Callable[[PlannedRead], DataFrame | None]
 
 
-def _has_texts(read: Read) -> bool:
+def _has_texts(read: PlannedRead) -> bool:
     return bool(split_texts(read.plan.predicate)[1])
 
 
-def _filtered_by_spark(read: Read) -> DataFrame:
+def _filtered_by_spark(read: PlannedRead) -> DataFrame:
     """The rows before a filter in Spark's own words, and the filter."""
     plan = read.plan
     plain, texts = split_texts(plan.predicate)
@@ -146,11 +147,11 @@ def _filtered_by_spark(read: Read) -> DataFrame:
     return selected(rows.where(to_spark(And(texts), plan.read_schema)), plan.schema.names)
 
 
-def _is_empty(read: Read) -> bool:
+def _is_empty(read: PlannedRead) -> bool:
     return not read.plan.slices
 
 
-def _no_rows(read: Read) -> DataFrame:
+def _no_rows(read: PlannedRead) -> DataFrame:
     return read.engine.from_arrow(read.plan.schema.empty_table())
 
 
@@ -158,7 +159,7 @@ _FILES_BYTES = 64 << 20  # as stored: two cores decode it in some 0.2 s
 _ROWS_BYTES = 8 << 20  # of Arrow data, which the frame keeps in memory
 
 
-def _may_be_few(read: Read) -> bool:
+def _may_be_few(read: PlannedRead) -> bool:
     plan, engine = read.plan, read.engine
     if not plan.driver_rows or plan.size_bytes > _FILES_BYTES or any(one.merges for one in plan.slices):
         return False
@@ -167,7 +168,7 @@ def _may_be_few(read: Read) -> bool:
     return capabilities.PRESENT.takes_arrow and engine.is_local_master and not is_on_connect(engine.spark)
 
 
-def _few_rows(read: Read) -> DataFrame | None:
+def _few_rows(read: PlannedRead) -> DataFrame | None:
     """The rows, read now; None if they are many. Unreadable files are left to Spark as well, so that errors are raised
     when rows are fetched.
     """
@@ -191,22 +192,22 @@ def _at_most(plan: ReadPlan, storage: Storage, most_bytes: int) -> pa.Table | No
     return pa.Table.from_batches(batches, plan.schema)
 
 
-def _needs_python(read: Read) -> bool:
+def _needs_python(read: PlannedRead) -> bool:
     plan = read.plan
     by_calls = is_opaque(plan.predicate) or calls_of(plan.predicate)  # Spark's functions use the session's time zone
     return plan.changes is not None or bool(by_calls) or not has_file_system(read.engine.spark, read.meta.storage)
 
 
-def _all_by_python(read: Read) -> DataFrame:
+def _all_by_python(read: PlannedRead) -> DataFrame:
     plan = told_of_damage(as_engine(read.engine), read.plan)
     return _read_by_python(read.engine, read.meta.storage, plan, plan.slices)
 
 
-def _always(read: Read) -> bool:
+def _always(read: PlannedRead) -> bool:
     return True
 
 
-def _by_file(read: Read) -> DataFrame:
+def _by_file(read: PlannedRead) -> DataFrame:
     """Base files natively where their shape allows it, slices with log files in two parts, the others by Python."""
     engine, meta, plan = read.engine, read.meta, told_of_damage(as_engine(read.engine), read.plan)
     two_parts = in_two_parts(plan)

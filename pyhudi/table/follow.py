@@ -23,8 +23,8 @@ from pyhudi.model.instant import format_instant_time
 from pyhudi.model.options import ReadOptions, canonical_keys
 from pyhudi.model.options.queries import BEGIN, END, IncrementalOptions
 from pyhudi.queries.follow import LATEST, end_of_batch, first_begin
-from pyhudi.queries.incremental_range import EARLIEST, time_of_range
-from pyhudi.queries.query import AsOf
+from pyhudi.queries.incremental_range import time_of_range
+from pyhudi.queries.query import EARLIEST, AsOf
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.table.calls import Options, open_place

@@ -25,9 +25,10 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import ReadOptions, canonical_keys
 from pyhudi.model.options.queries import AS_OF, BEGIN, END
 from pyhudi.queries.count import count_rows
-from pyhudi.queries.incremental_range import EARLIEST, incremental_range, time_of_range
-from pyhudi.queries.plan import ReadPlan, check_names, check_query_type, plan_query
-from pyhudi.queries.query import ALL_ROWS, AsOf, Query, as_of_time, parse_as_of
+from pyhudi.queries.incremental import plan_incremental
+from pyhudi.queries.incremental_range import incremental_range, time_of_range
+from pyhudi.queries.plan import ReadPlan, check_names, check_query_type, plan_snapshot
+from pyhudi.queries.query import ALL_ROWS, EARLIEST, AsOf, Query, as_of_time, parse_as_of
 from pyhudi.queries.snapshot import READ_THREADS, read_batches
 from pyhudi.redaction import brief
 from pyhudi.table.calls import Options, TableHandle, in_session_zone, session_zone
@@ -59,9 +60,9 @@ class Scan(Readable):
         *,
         spark: SparkSession | None = None,
         limit: int | None = None,
-        plan_rows: Callable[[MetaClient, Query], ReadPlan] = plan_query,
+        plan_rows: Callable[[MetaClient, Query], ReadPlan] = plan_snapshot,
     ) -> None:
-        """Use `HudiTable.scan` and `changes`. `plan_rows`: plans the query.
+        """Use `HudiTable.scan` and `changes`. `plan_rows`: plans a query that is not incremental.
 
         What can be checked without reading is checked here.
         """
@@ -78,7 +79,11 @@ class Scan(Readable):
         """The files and columns to read; made once. Raises what `plan_snapshot` or `plan_incremental` raises."""
         with self._lock:
             if self._planned is None:
-                self._planned = self._plan_rows(self.meta, self._query)
+                commits = self._query.commits
+                if commits is None:
+                    self._planned = self._plan_rows(self.meta, self._query)
+                else:
+                    self._planned = plan_incremental(self.meta, commits, self._query)
             return self._planned
 
     def narrowed(self, columns: Sequence[str] | None = None, where: Where = None) -> Scan:
