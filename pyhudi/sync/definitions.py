@@ -31,7 +31,9 @@ __all__ = ["COMPLETED", "INDEXED", "SPARK_PART", "SYNCED", "Definitions", "defin
 SYNCED = "last_commit_time_sync"
 COMPLETED = "last_commit_completion_time_sync"
 SPARK_PART = "spark.sql.sources.schema.part."
-INDEXED = "partition_filtering.enabled"  # at Glue: readers ask the indexes of partitions
+# Of a table at Glue: readers ask the indexes of partitions; Athena lists files by the metadata table.
+INDEXED = "partition_filtering.enabled"
+_LISTED_BY_METADATA = "hudi.metadata-listing-enabled"
 _READ_OPTIMIZED = "hoodie.query.as.ro.table"
 _WRITER = {"hudi_writer_version": "1.2.0"}  # the Hudi whose registrations these are
 _PARQUET_OUTPUT = "org.apache.hadoop.hive.ql.io.parquet.MapredParquetOutputFormat"
@@ -200,8 +202,10 @@ def _formatted(meta: MetaClient) -> tuple[str, ...]:
 
 def _properties(schema: pa.Schema, fields: tuple[str, ...], options: SyncOptions) -> dict[str, str]:
     properties = {**options.table_properties, **_WRITER}
-    if fields and options.catalog == "glue" and options.glue.has_indexes:
-        properties[INDEXED] = "true"
+    if options.catalog == "glue":
+        properties.setdefault(_LISTED_BY_METADATA, "TRUE" if options.glue.lists_by_metadata else "FALSE")
+        if fields and options.glue.has_indexes:
+            properties[INDEXED] = "true"
     if not options.is_datasource:
         return properties
     text, size = spark_schema_text(schema, fields), options.schema_characters

@@ -73,9 +73,8 @@ class GlueCalls:
             kind = _Busy if code in _BUSY or (status or 0) >= 500 else StorageError
             raise kind(f"{self.name} refused {operation}: {code}: {detail.get('Message', '')}") from error
         except self._errors.BotoCoreError as error:
-            # Where nobody listens a wait would only delay the call that committed.
-            is_lost = isinstance(error, (self._errors.ReadTimeoutError, self._errors.ConnectionClosedError))
-            kind = _Busy if is_lost else StorageError
+            # Where nobody answers, further attempts would only delay the call that committed.
+            kind = _Busy if isinstance(error, self._errors.ConnectionClosedError) else StorageError
             raise kind(f"{self.name} did not answer {operation}: {type(error).__name__}: {error}") from error
 
     def again(self, attempt: Callable[[], Outcome]) -> Outcome:

@@ -7,7 +7,7 @@
     last_commit_time_sync             at the end: after an error the next sync does it all again
 
 Several syncs may run at once, and none waits for another. One that saw an older timeline may take away what another
-has registered. So after changing partitions a sync looks at the timeline again, and goes on with what came meanwhile:
+has registered. So after changing anything a sync looks at the timeline again, and goes on with what came meanwhile:
 the last one to change anything has seen all commits that were complete before.
 """
 
@@ -71,7 +71,7 @@ def sync_to(catalog: Catalog, meta: MetaClient, options: SyncOptions) -> SyncRes
     """
     result = _sync(catalog, meta, options)
     for _ in range(_ROUNDS_MAX - 1):
-        if not any(table.partitions_changed for table in result.tables):
+        if all(table.action == "unchanged" for table in result.tables):
             break
         newer = meta.reload()
         if newer.timeline.completed() == meta.timeline.completed():

@@ -232,6 +232,25 @@ def test_two_syncs_at_once_end_with_what_the_table_has(
     assert registered(catalog).table.properties[SYNCED] == table.history(1)[0].instant_time
 
 
+def test_a_sync_that_newer_columns_pass_ends_with_them(catalog: MemoryCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = written("memory://newer-columns")
+    table.sync("hive")
+    table.upsert([{**ride(0, "a"), "fare": 1.5}])
+    original = catalog.alter_table
+
+    def slow(*arguments: Any) -> None:
+        monkeypatch.setattr(catalog, "alter_table", original)
+        other = HudiTable.open(table.path)
+        other.upsert([{**ride(0, "a"), "fare": 1.5, "tip": 2.5}])
+        other.sync("hive")
+        original(*arguments)
+
+    monkeypatch.setattr(catalog, "alter_table", slow)
+    table.sync("hive")
+
+    assert [one.name for one in registered(catalog).table.columns][-2:] == ["fare", "tip"]
+
+
 def test_a_sync_that_another_one_passes_drops_nothing_that_stays(
     catalog: MemoryCatalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:

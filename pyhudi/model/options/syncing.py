@@ -26,8 +26,6 @@ __all__ = [
 ]
 
 _TOOL = "hoodie.meta.sync.client.tool.class"
-# A property of a table at Glue: Athena lists files by the metadata table.
-_LISTED_BY_METADATA = "hudi.metadata-listing-enabled"
 # Hudi's class → our name of the catalog; the name → packages that its client needs, and the extra that brings them.
 _CATALOG_OF = {"HiveSyncTool": "hive", "AwsGlueCatalogSyncTool": "glue", "BigQuerySyncTool": "bigquery"}
 _PACKAGES_OF: Mapping[str, tuple[str, ...]] = {"hive": ("pymetastore", "thrift"), "glue": ("boto3",), "bigquery": ()}
@@ -240,14 +238,12 @@ class SyncOptions:
         if catalog != "glue":
             return self
         glue = self.glue
-        properties = {_LISTED_BY_METADATA: "TRUE" if glue.lists_by_metadata else "FALSE", **self.table_properties}
         return replace(
             self,
             catalog=catalog,
             database=glue.database or self.database,
             table=glue.table or self.table,
             recreates=glue.recreates,
-            table_properties=properties,
         )
 
     def key_of(self, name: str) -> str:
