@@ -23,7 +23,7 @@ from pyhudi.exports.commits import ExportCommit
 from pyhudi.exports.target import Outrun
 from pyhudi.schema.changes import AddColumn, DropColumn
 from pyhudi.storage.local import LocalStorage
-from tests.exports.delta import assert_equal, by_delta, instants
+from tests.support.exports.delta import assert_equal, by_delta, instants
 from tests.support.pages import run_examples
 
 OFF = {"hoodie.metadata.enable": "false"}

@@ -8,7 +8,7 @@ import pytest
 
 from pyhudi import HudiTable, write_hudi
 from pyhudi.model.filenames import EXPORTS_FOLDER
-from tests.exports.delta import assert_equal, by_delta
+from tests.support.exports.delta import assert_equal, by_delta
 
 BY_COMMITS = {"hoodie.clean.commits.retained": "1"}
 BY_VERSIONS = {"hoodie.clean.fileversions.retained": "1"}

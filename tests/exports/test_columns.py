@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 from pyhudi import HudiTable, UnsupportedTable, write_hudi
 from pyhudi.exports.delta_schema import delta_columns
 from pyhudi.schema.changes import AddColumn, ChangeType, DropColumn, RenameColumn
-from tests.exports.delta import assert_equal, instants
+from tests.support.exports.delta import assert_equal, instants
 
 OFF = {"hoodie.metadata.enable": "false"}
 ROWS = pa.table({"id": ["a", "b"], "n": pa.array([1, 2], pa.int32()), "s": [{"x": 1}, {"x": 2}]})

@@ -15,7 +15,7 @@ from pyhudi import ConfigError, HudiTable, StorageError, TableExists, Unsupporte
 from pyhudi.errors import MissingLibrary
 from pyhudi.exports.commits import ExportedState, load_pending
 from pyhudi.model.options import exporting
-from tests.exports.delta import assert_equal, by_delta, instants, live_files, rows
+from tests.support.exports.delta import assert_equal, by_delta, instants, live_files, rows
 
 OFF = {"hoodie.metadata.enable": "false", "hoodie.clean.automatic": "false"}
 NONE: Mapping[str, str] = {}

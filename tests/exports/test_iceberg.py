@@ -17,7 +17,7 @@ from pyiceberg.exceptions import CommitFailedException
 from pyhudi import HudiTable, write_hudi
 from pyhudi.errors import ConfigError, SchemaMismatch, StorageError, TableExists, UnsupportedTable
 from pyhudi.schema import AddColumn, ChangeType, DropColumn, MoveColumn, RenameColumn
-from tests.exports.iceberg import ICEBERG, Lake, by_pyhudi
+from tests.support.exports.iceberg import ICEBERG, Lake, by_pyhudi
 
 OFF = {"hoodie.metadata.enable": "false", "hoodie.clean.automatic": "false"}
 

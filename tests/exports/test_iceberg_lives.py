@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.exports.iceberg import ICEBERG, Lake, by_pyhudi, rows
+from tests.support.exports.iceberg import ICEBERG, Lake, by_pyhudi, rows
 from tests.support.sweeps import SEED
 from tests.support.tables.random_life import EMPHASES, RandomLife
 

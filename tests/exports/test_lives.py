@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from tests.exports.delta import assert_equal, rows
+from tests.support.exports.delta import assert_equal, rows
 from tests.support.sweeps import SEED
 from tests.support.tables.random_life import EMPHASES, RandomLife
 

@@ -12,7 +12,7 @@ import pytest
 from deltalake import DeltaTable
 
 from pyhudi import HudiTable, write_hudi
-from tests.exports.delta import assert_equal, by_delta
+from tests.support.exports.delta import assert_equal, by_delta
 
 HIVE = {"hoodie.datasource.write.hive_style_partitioning": "true"}
 ENCODED = {"hoodie.datasource.write.partitionpath.urlencode": "true"}

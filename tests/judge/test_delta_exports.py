@@ -15,7 +15,7 @@ import pytest
 
 from pyhudi import HudiTable, write_hudi
 from pyhudi.schema.changes import AddColumn, ChangeType
-from tests.exports.delta import assert_equal, by_pyhudi
+from tests.support.exports.delta import assert_equal, by_pyhudi
 from tests.support.golden.folder import shared_folder
 from tests.support.judge.hudi_on_s3 import judges_python
 from tests.support.judge.real_hudi import HUDI_OF_TABLE_VERSION, Judge
