@@ -260,6 +260,12 @@ COMMANDS = (
         "`./delta` for `pyhudi export`, which writes rows.",
     ),
     Command(
+        "export iceberg", "Let engines of Iceberg read a table: its metadata over the table's own files.",
+        "export_metadata", own=f"{_T}:export_iceberg",
+        details="Each commit since the last time is a snapshot of its own. The catalog's properties and the table's "
+        "name are options, such as --option hoodie.pyhudi.export.iceberg.catalog.uri=http://host:8181.",
+    ),
+    Command(
         "sync check", "Which engines read a table as it is, and what they would miss or show wrongly.", "sync_check",
         own=f"{_T}:sync_check", wrong=lambda checked: not checked.ok,
         details="Exit code 3 where one does not read it, or not all of it. With the options of a catalog, what is "

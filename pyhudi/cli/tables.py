@@ -120,6 +120,11 @@ def export_delta(common: Common, table: str) -> Reply:
     return Reply(common.open(table).export_metadata("delta", options=common.options))
 
 
+def export_iceberg(common: Common, table: str) -> Reply:
+    """`HudiTable.export_metadata` with the format that the command names."""
+    return Reply(common.open(table).export_metadata("iceberg", options=common.options))
+
+
 def sync_check(common: Common, table: str, engine: str | None = None) -> Reply:
     """Findings name commands in place of calls in Python."""
     checked = common.open(table).sync_check(engine, options=common.options)

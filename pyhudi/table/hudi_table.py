@@ -651,7 +651,7 @@ class HudiTable(Readable):
         Each commit since the last export is a version of its own. Merge-on-read tables are exported as their base
         files. Options make each commit do it (docs/exports.md).
 
-        Args:    format: "delta".
+        Args:    format: "delta" or "iceberg".
                  options: Hudi's own keys, and ours of exports.
         Raises:  ConfigError for another format, MissingLibrary, UnsupportedTable and SchemaMismatch for what the format
                  can't say, WriteConflict when other exports were faster again and again, StorageError.

@@ -15,6 +15,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException
 
 from pyhudi import HudiTable, write_hudi
+from pyhudi.cli.main import main
 from pyhudi.errors import ConfigError, SchemaMismatch, StorageError, TableExists, UnsupportedTable
 from pyhudi.schema import AddColumn, ChangeType, DropColumn, MoveColumn, RenameColumn
 from tests.support.exports.iceberg import ICEBERG, Lake, by_pyhudi
@@ -498,3 +499,14 @@ def test_the_name_mapping_has_every_name(tmp_path: Path, lake: Lake) -> None:
     lake.export(table)
     mapping = json.loads(lake.table().properties["schema.name-mapping.default"])
     assert ["n", "m"] in [one["names"] for one in mapping]
+
+
+def test_the_command_exports_and_says_what_it_did(
+    tmp_path: Path, lake: Lake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = written(tmp_path / "t", [row(1)])
+    options = [text for key, value in lake.options.items() for text in ("--option", f"{key}={value}")]
+    assert main(["export", "iceberg", str(tmp_path / "t"), *options, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["format"], told["location"]) == ("iceberg", "lake.rides in the catalog default")
+    lake.assert_equal(table)

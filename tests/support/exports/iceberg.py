@@ -31,15 +31,20 @@ def by_pyhudi(table: HudiTable) -> list[str]:
 
 @dataclass(frozen=True)
 class Lake:
-    """A SQLite catalog in a folder. `more`: options of each export."""
+    """A SQLite catalog in a folder. `more`: options of each export. `other`: properties of another catalog."""
 
     folder: Path
     name: str = "lake.rides"
     more: Mapping[str, str] = field(default_factory=dict)
+    other: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def properties(self) -> dict[str, str]:
-        return {"type": "sql", "uri": f"sqlite:///{self.folder}/catalog.db", "warehouse": f"file://{self.folder}/wh"}
+        return dict(self.other) or {
+            "type": "sql",
+            "uri": f"sqlite:///{self.folder}/catalog.db",
+            "warehouse": f"file://{self.folder}/wh",
+        }
 
     @property
     def options(self) -> dict[str, str]:
