@@ -36,6 +36,7 @@ ELSEWHERE = {
     "docs/storage": "tests/house/test_pages.py",
     "docs/catalogs": "tests/sync/test_after_commit.py",
     "docs/exports": "tests/exports/test_after_commit.py",
+    "docs/engines": "tests/house/test_pages.py",
     "docs/libraries": "tests/house/test_pages.py",
     "docs/repairs": "tests/house/test_pages.py",
     "docs/streamer": "tests/streamer/test_page.py",
@@ -106,6 +107,14 @@ def test_the_example_of_repairs_runs(tmp_path: Path) -> None:
 def test_the_example_of_other_libraries_runs(tmp_path: Path) -> None:
     pytest.importorskip("duckdb")
     assert run_examples("docs/libraries", {"/tmp": str(tmp_path)}, {})
+
+
+def test_the_examples_of_engines_run(tmp_path: Path) -> None:
+    for library in ("duckdb", "polars", "hudi", "deltalake"):
+        pytest.importorskip(library)
+    rows = [{"id": n, "city": "AB"[n % 2], "fare": n / 2} for n in range(10)]
+    write_hudi(tmp_path / "rides", rows, record_key="id", partition_by="city")
+    assert run_examples("docs/engines", {"/data": str(tmp_path)}, {}) == 5
 
 
 def test_the_example_of_sql_without_spark_runs(tmp_path: Path) -> None:
