@@ -63,15 +63,16 @@ def sync_to_bigquery(meta: MetaClient, options: BigQueryOptions) -> SyncResult:
 
 
 def _renewed(meta: MetaClient, path: str, options: BigQueryOptions) -> tuple[bool, bool]:
-    """Write the list if it is another one; was there none, and is it written?"""
-    text = "".join(f"{line}\n" for line in _files(meta, options)).encode()
+    """Write the list if it is another one, in whatever order; was there none, and is it written?"""
+    lines = sorted(_files(meta, options))
     try:
-        stored = meta.storage.read(path)
+        text = meta.storage.read(path).decode(errors="replace")
+        stored = sorted(line for line in text.split("\n") if line)
     except PathNotFound:
         stored = None
-    if stored != text:
-        meta.storage.write(path, text)
-    return stored is None, stored != text
+    if stored != lines:
+        meta.storage.write(path, "".join(f"{line}\n" for line in lines).encode())
+    return stored is None, stored != lines
 
 
 def _files(meta: MetaClient, options: BigQueryOptions) -> Iterator[str]:
@@ -206,17 +207,17 @@ def _text(value: str) -> str:
 
 
 def _column(field: pa.Field) -> str:
-    return (
-        f"`{field.name}` {_type(field.type, field.name)}{'' if field.nullable or _is_list(field.type) else ' NOT NULL'}"
-    )
+    needs_value = not field.nullable and _items(field.type) is None  # an array is never null there
+    return f"`{field.name}` {_type(field.type, field.name)}{' NOT NULL' if needs_value else ''}"
 
 
 def _struct(fields: Iterable[pa.Field]) -> str:
     return f"STRUCT<{', '.join(_column(field) for field in fields)}>"
 
 
-def _is_list(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+def _items(kind: pa.DataType) -> pa.DataType | None:
+    """The type of what a list holds; None for another type."""
+    return kind.value_type if pa.types.is_list(kind) or pa.types.is_large_list(kind) else None
 
 
 def _type(kind: Any, path: str) -> str:
@@ -226,10 +227,11 @@ def _type(kind: Any, path: str) -> str:
     if types.is_decimal(kind):
         fits = kind.scale <= _NUMERIC_SCALE and kind.precision - kind.scale <= _NUMERIC_DIGITS
         return "NUMERIC" if fits else "BIGNUMERIC"
-    if _is_list(kind):
-        if _is_list(kind.value_type):
-            raise UnsupportedTable(f"The column {path!r} has arrays in an array, which BigQuery has not.")
-        return f"ARRAY<{_type(kind.value_type, path)}>"
+    items = _items(kind)
+    if items is not None:
+        if _items(items) is not None:
+            raise UnsupportedTable(f"The column {path!r} has arrays in an array, which BigQuery does not have.")
+        return f"ARRAY<{_type(items, path)}>"
     if types.is_map(kind):
         key, value = pa.field("key", kind.key_type, False), pa.field("value", kind.item_type, kind.item_field.nullable)
         return f"STRUCT<`key_value` ARRAY<{_struct((key, value))}>>"

@@ -63,6 +63,16 @@ def test_the_manifest_has_the_path_of_the_newest_base_file_of_each_group(kind: s
     assert third.instant_time == table.history()[0].instant_time
 
 
+def test_a_list_in_the_order_of_another_writer_stays_as_it_is() -> None:
+    table = written("memory://bq-order")
+    table.sync("bigquery", options=MANIFEST)
+    other = "".join(f"{line}\n" for line in reversed(lines(table)))
+    open_storage(table.path).write(PATHS, other.encode())
+
+    assert table.sync("bigquery", options=MANIFEST).tables[0].action == "unchanged"
+    assert open_storage(table.path).read(PATHS).decode() == other
+
+
 def test_a_list_of_names_is_for_a_view_over_two_tables() -> None:
     dropped = {"hoodie.datasource.write.drop.partition.columns": "true", **HIVE_STYLE}
     table = written("memory://bq-view", options=dropped)
