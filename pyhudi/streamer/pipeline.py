@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.types as pt
 import xxhash
 
 from pyhudi.actions.create_table import check_fields
@@ -104,6 +105,9 @@ class Pipeline:
                 rows = transform(rows)
         if self._provided.target is not None:
             rows = project(rows, self._provided.target) if rows.num_rows else self._provided.target.empty_table()
+        else:
+            # What a schema of today requires, a later one may lack.
+            rows = project(rows, pa.schema([pa.field(one.name, _nullable(one.type)) for one in rows.schema]))
         rows, keyless = self._with_keys(rows)
         return Read(start, batch, rows, [*batch.rejected, *keyless])
 
@@ -205,3 +209,11 @@ class Pipeline:
 def _data_columns(meta: MetaClient) -> pa.Schema:
     """The columns of a table, without its meta columns."""
     return without_meta(meta.table_schema())
+
+
+def _nullable(kind: pa.DataType) -> pa.DataType:
+    """A type whose fields of structs, and items, may all be null."""
+    if pt.is_struct(kind):
+        fields = [kind.field(at) for at in range(kind.num_fields)]
+        return pa.struct([pa.field(one.name, _nullable(one.type)) for one in fields])
+    return pa.list_(_nullable(kind.value_type)) if pt.is_list(kind) else kind

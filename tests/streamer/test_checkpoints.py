@@ -170,7 +170,7 @@ def test_a_table_with_commits_and_no_checkpoint_is_refused_until_something_is_sa
     assert ids(tmp_path) == [*range(30, 40), 1000]
 
 
-def test_services_after_the_batch_and_partitions_that_expire_leave_the_checkpoint_alone(tmp_path: Path) -> None:
+def test_services_after_the_batch_leave_the_checkpoint_alone(tmp_path: Path) -> None:
     services = {
         "table-type": "mor",
         "op": "UPSERT",

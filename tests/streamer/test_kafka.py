@@ -221,9 +221,16 @@ NEW = {
 }
 
 
+RENAMED = {
+    "type": "record",
+    "name": "o",
+    "fields": [{"name": "id", "type": "long"}, {"name": "remark", "type": "string"}],
+}
+
+
 @pytest.fixture
 def registry() -> Iterator[str]:
-    schemas = {"1": OLD, "2": NEW}
+    schemas = {"1": OLD, "2": NEW, "3": RENAMED}
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -271,6 +278,19 @@ def test_avro_of_both_schemas_in_one_batch_keeps_its_order_and_widens_the_table(
     left_out = {"commit-on-errors": True, "hoodie.pyhudi.streamer.quarantine.max.share": 0.9}
     done = Streamer({**settings, **left_out}).run()
     assert (done.rows, done.rejected) == (1, 2)
+
+
+def test_a_column_that_is_renamed_in_the_registry_is_a_new_one_and_the_old_one_is_null(
+    tmp_path: Path, cluster: Broker, registry: str
+) -> None:
+    topic, more = "renamed", {"schema.registry.url": registry}
+    settings = config(tmp_path, cluster, topic, "AvroKafkaSource", **more)
+    cluster.send(avro(2, NEW, {"id": 1, "v": 1, "note": "n"}), topic=topic)
+    Streamer(settings).run()
+    cluster.send(avro(3, RENAMED, {"id": 1, "remark": "r"}), topic=topic)
+    Streamer(settings).run()
+
+    assert rows(tmp_path) == [{"id": 1, "v": None, "note": None, "remark": "r"}]
 
 
 # ---- texts of offsets
