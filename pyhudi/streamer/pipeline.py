@@ -39,7 +39,7 @@ from pyhudi.streamer.transforms import transforms_of
 from pyhudi.table.save import write
 from pyhudi.timeline.table_properties import table_exists
 
-__all__ = ["Pipeline", "Read", "Round"]
+__all__ = ["Pipeline", "ReadBatch", "Round"]
 
 _RECORD_KEY = "hoodie.datasource.write.recordkey.field"
 _OPERATION = "hoodie.datasource.write.operation"
@@ -50,7 +50,7 @@ _REPLACING = ("insert_overwrite", "insert_overwrite_table")
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ReadBatch:
     """What a round read, as it would be written."""
 
     start: Start
@@ -92,7 +92,7 @@ class Pipeline:
         """Let the source go."""
         self._source.close()
 
-    def read(self, limit: int | None = None) -> Read | None:
+    def read(self, limit: int | None = None) -> ReadBatch | None:
         """The next rows as they would be written; None when there is nothing new."""
         options = self._settings.options
         start = self._start()
@@ -109,7 +109,7 @@ class Pipeline:
             # What a schema of today requires, a later one may lack.
             rows = project(rows, pa.schema([pa.field(one.name, _nullable(one.type)) for one in rows.schema]))
         rows, keyless = self._with_keys(rows)
-        return Read(start, batch, rows, [*batch.rejected, *keyless])
+        return ReadBatch(start, batch, rows, [*batch.rejected, *keyless])
 
     def run(self) -> Round | None:
         """Read and write a batch; None when there is nothing new.
@@ -135,7 +135,7 @@ class Pipeline:
             said += [f"left out: {one.position}: {one.reason}" for one in read.rejected[:_SAID_MAX]]
         return Round(read.rows.num_rows, len(read.rejected), batch.lost, batch.checkpoint, written, said)
 
-    def check(self, limit: int) -> Read | None:
+    def check(self, limit: int) -> ReadBatch | None:
         """Like `read`, and what can be refused of the write is refused. Nothing is written."""
         read = self.read(limit)
         if read is None or not read.rows.num_rows:
@@ -147,7 +147,7 @@ class Pipeline:
             evolve(_data_columns(self._meta), read.rows.schema, null_for_missing=True, schema_mode="merge")
         return read
 
-    def _write(self, read: Read) -> WriteResult | None:
+    def _write(self, read: ReadBatch) -> WriteResult | None:
         settings, rows = self._settings, read.rows
         notes = batch_options(
             settings.options, read.start, read.batch.checkpoint, read.batch.notes, is_v2=self._source.writes_v2
