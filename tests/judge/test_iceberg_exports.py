@@ -16,7 +16,7 @@ import pytest
 
 from pyhudi import HudiTable, write_hudi
 from pyhudi.schema import AddColumn, ChangeType, DropColumn, RenameColumn
-from tests.exports.iceberg import Lake, by_pyhudi, rows
+from tests.support.exports.iceberg import Lake, by_pyhudi, rows
 from tests.support.golden.folder import shared_folder
 from tests.support.judge.hudi_on_s3 import judges_python
 from tests.support.source import ROOT
