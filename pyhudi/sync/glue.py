@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from pyhudi.errors import ConfigError, StorageError
 from pyhudi.model.options.glue_sync import GlueOptions
@@ -30,6 +30,8 @@ from pyhudi.sync.glue_calls import Answer, GlueCalls, in_threads
 from pyhudi.warnings import warn_caller
 
 __all__ = ["GlueCatalog", "open_glue"]
+
+Item = TypeVar("Item")
 
 _DESCRIPTION = "automatically created by hoodie"
 _ABSENT, _THERE = "EntityNotFoundException", "AlreadyExistsException"
@@ -227,17 +229,33 @@ class GlueCatalog:
         return set().union(*in_threads(read, segments if count > 1 else [{}], count))
 
     def locations(self, database: str, name: str, partitions: Sequence[PartitionValues], batch: int) -> Located:
-        table = {"DatabaseName": database, "TableName": name}
+        return self._read(database, name, partitions, batch, lambda folder: folder.get("Location", ""))
 
-        def read(some: Sequence[PartitionValues]) -> dict[PartitionValues, str]:
-            there = self._calls.partitions(some, **table)
-            return {tuple(one["Values"]): one["StorageDescriptor"].get("Location", "") for one in there}
+    def own_columns(
+        self, database: str, name: str, partitions: Sequence[PartitionValues], batch: int
+    ) -> Mapping[PartitionValues, tuple[CatalogColumn, ...]]:
+        return self._read(database, name, partitions, batch, lambda folder: _columns(folder.get("Columns")))
 
-        located: dict[PartitionValues, str] = {}
-        batches = tuple(in_batches(partitions, min(batch, _READ_MAX)))
-        for part in in_threads(read, batches, self._options.changed_read_threads):
-            located |= part
-        return located
+    def _read(
+        self,
+        database: str,
+        name: str,
+        partitions: Sequence[PartitionValues],
+        batch: int,
+        take: Callable[[Answer], Item],
+    ) -> dict[PartitionValues, Item]:
+        """What is taken of the folder of each of these partitions that is there."""
+
+        def read(some: Sequence[PartitionValues]) -> dict[PartitionValues, Item]:
+            there = self._calls.partitions(some, DatabaseName=database, TableName=name)
+            return {tuple(one["Values"]): take(one["StorageDescriptor"]) for one in there}
+
+        taken: dict[PartitionValues, Item] = {}
+        for part in in_threads(
+            read, tuple(in_batches(partitions, min(batch, _READ_MAX))), self._options.changed_read_threads
+        ):
+            taken |= part
+        return taken
 
     def add_partitions(self, database: str, name: str, table: CatalogTable, added: Located, batch: int) -> None:
         # Hudi gives partitions the columns without comments.

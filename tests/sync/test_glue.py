@@ -177,6 +177,9 @@ def test_partitions_own_columns_follow_those_of_the_table(glue: WatchedGlue) -> 
     there = stored(glue)
     assert (said.columns_added, [one.name for one in there.table.columns]) == (("fare",), [*before, "fare"])
     assert set(there.columns_of.values()) == {there.table.columns}
+    assert GlueCatalog(glue.client, GlueOptions()).own_columns("default", "rides", [("c1",), ("none",)], 9) == {
+        ("c1",): there.table.columns
+    }
     assert [size for name, size in glue.calls if name == "batch_update_partition"] == [6, 6, 1]
 
 

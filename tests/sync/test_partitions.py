@@ -177,8 +177,8 @@ def test_memory_follows_the_number_of_partitions(catalog: MemoryCatalog, monkeyp
     for name, call in forgetful.items():
         monkeypatch.setattr(catalog, name, call)
 
-    for options, bytes_each in (({}, 400), (everything, 600)):
-        given = WriteOptions.parse({**options}).sync
+    for options, bytes_each in (dict[str, str](), 400), (everything, 600):
+        given = WriteOptions.parse(options).sync
         tracemalloc.start()
         (said,) = sync_to(catalog, meta, given).tables
         peak = tracemalloc.get_traced_memory()[1]
@@ -210,7 +210,7 @@ def test_two_syncs_at_once_end_with_what_the_table_has(
         table.delete_partitions(["a"])
         table.upsert([ride(4, "d")])
     original = getattr(catalog, at)
-    overtaken = []
+    overtaken = list[str]()
 
     def overtaking(*arguments: Any) -> object:
         if not overtaken:
