@@ -30,7 +30,7 @@ from pyhudi.exports.iceberg_columns import (
     taken_again,
     unmapped,
 )
-from pyhudi.exports.iceberg_files import Columns, listed_file
+from pyhudi.exports.iceberg_files import ExportedColumns, listed_file
 from pyhudi.filegroup.stats import side_by_side
 from pyhudi.formats.base.base import open_stored
 from pyhudi.formats.parquet.footer import ParquetFooter, read_footer
@@ -134,9 +134,9 @@ class StagedCommit:
                 known.add(stored)
             yield path, listed_file(by_path[path], data_url(self.storage, path), footer, columns)
 
-    def _columns(self) -> Columns:
+    def _columns(self) -> ExportedColumns:
         metadata = self.transaction.table_metadata
-        return Columns(metadata.schema(), metadata.spec(), names_in_files(self._mapping))
+        return ExportedColumns(metadata.schema(), metadata.spec(), names_in_files(self._mapping))
 
     def _map_dropped(self, stored: pa.Schema, path: str) -> None:
         """Columns that the table dropped get a name in the mapping: readers refuse files with others."""

@@ -44,7 +44,7 @@ from pyhudi.errors import SchemaMismatch
 from pyhudi.exports.commits import DataFile
 from pyhudi.formats.parquet.footer import ParquetFooter
 
-__all__ = ["Columns", "listed_file"]
+__all__ = ["ExportedColumns", "listed_file"]
 
 _TEXT_CHARACTERS = 16
 _COLUMNS_MAX = 32  # with statistics: each commit rewrites the manifests with these, of every file
@@ -67,7 +67,7 @@ _EXACT = Context(prec=76)
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class ExportedColumns:
     """The exported table's columns: `ids` by the names that files have, outer ones."""
 
     schema: Schema
@@ -79,7 +79,7 @@ class Columns:
         object.__setattr__(self, "types", {one.field_id: one.field_type for one in self.schema.fields})
 
 
-def listed_file(file: DataFile, url: str, footer: ParquetFooter, columns: Columns) -> IcebergFile:
+def listed_file(file: DataFile, url: str, footer: ParquetFooter, columns: ExportedColumns) -> IcebergFile:
     """The file's entry. Raises SchemaMismatch when its rows are not of the partition that its path says."""
     ranges = {one.field_id: one for one in _ranges(footer, columns)}
     listed = IcebergFile.from_args(
@@ -107,7 +107,7 @@ def listed_file(file: DataFile, url: str, footer: ParquetFooter, columns: Column
 # ---- partition
 
 
-def _partition(file: DataFile, columns: Columns, ranges: Mapping[int, _Range]) -> Record:
+def _partition(file: DataFile, columns: ExportedColumns, ranges: Mapping[int, _Range]) -> Record:
     values = []
     for part in columns.spec.fields:
         name = columns.schema.find_column_name(part.source_id) or part.name
@@ -160,7 +160,7 @@ class _Range:
         return f"{nulls}values from {self.least!r:.100} to {self.greatest!r:.100}"
 
 
-def _ranges(footer: ParquetFooter, columns: Columns) -> Iterator[_Range]:
+def _ranges(footer: ParquetFooter, columns: ExportedColumns) -> Iterator[_Range]:
     """Of outer columns without parts, in the order of the file."""
     metadata = footer.metadata
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]

@@ -130,6 +130,7 @@ SAID_BY_BEING_GIVEN = {
     "hoodie.write.num.retries.on.conflict.failures": {"concurrency.conflict_retries"},
     "hoodie.clean.fileversions.retained": {"cleaning.policy"},
     "hoodie.clean.hours.retained": {"cleaning.policy"},
+    "hoodie.datasource.hive_sync.metastore.uris": {"sync.named_catalogs"},
     "hoodie.datasource.write.operation": {"operation"},
     "hoodie.metadata.enable": {"metadata.enable"},
     "hoodie.write.complex.keygen.new.encoding": {"complex_key_new_encoding"},

@@ -18,7 +18,7 @@ from pyhudi.model.instant import ActionKind
 from pyhudi.model.table_config import TableConfig
 from pyhudi.queries.query import Query
 from pyhudi.storage.base import FileInfo
-from pyhudi.sync.check.log_rows import LogRows, rows_in_logs
+from pyhudi.sync.check.log_rows import RowsInLogs, rows_in_logs
 from pyhudi.sync.check.shown_files import ShownFiles, files_with_other_names, rows_of, shown_by_names
 from pyhudi.sync.files import newest_files
 from pyhudi.view.consistent_read import read_consistently
@@ -88,7 +88,7 @@ class TableFacts:
         return tuple(entry.path for entry in entries if entry.name.endswith(".parquet"))
 
     @lazy_property
-    def log_rows(self) -> LogRows:
+    def log_rows(self) -> RowsInLogs:
         """Rows that base files alone show wrongly."""
         return rows_in_logs(self.meta, self._query, self.view)
 

@@ -20,13 +20,13 @@ from pyhudi.queries.plan import plan_snapshot
 from pyhudi.queries.query import Query
 from pyhudi.view.file_system_view import FileSystemView
 
-__all__ = ["LogRows", "rows_in_logs"]
+__all__ = ["RowsInLogs", "rows_in_logs"]
 
 COUNTED_BYTES = 256 << 20  # of base files and log files: some seconds, and the keys of the log files in memory
 
 
 @dataclass(frozen=True, slots=True)
-class LogRows:
+class RowsInLogs:
     """`missing`: only in log files; `stale`: base files have an older version; `deleted`: base files still have them.
     These are 0 where `total` is only a bound, None where not even that is known. `since`: the first commit with such a
     row.
@@ -41,7 +41,9 @@ class LogRows:
     deleted: int = 0
 
 
-def rows_in_logs(meta: MetaClient, query: Query, view: FileSystemView, counted_bytes: int = COUNTED_BYTES) -> LogRows:
+def rows_in_logs(
+    meta: MetaClient, query: Query, view: FileSystemView, counted_bytes: int = COUNTED_BYTES
+) -> RowsInLogs:
     """Count them.
 
     Args:    query: how log rows are merged. view: the files of the table.
@@ -49,7 +51,7 @@ def rows_in_logs(meta: MetaClient, query: Query, view: FileSystemView, counted_b
     """
     spec, slices = None, [one for one in view.all_slices() if one.needs_merge]
     if not slices:
-        return LogRows(0)
+        return RowsInLogs(0)
     with suppress(UnsupportedTable):  # of a merger that nobody here knows, the commits still say something
         plan = plan_snapshot(meta, query)
         spec, slices = plan.merge, [read.file_slice for read in plan.slices if read.merges]
@@ -58,8 +60,8 @@ def rows_in_logs(meta: MetaClient, query: Query, view: FileSystemView, counted_b
         with suppress(CorruptFile, UnsupportedTable):
             parts = [_counted(spec, one) for one in slices]
             missing, stale, deleted = (sum(part) for part in zip(*parts, strict=True))
-            return LogRows(len(logs), _since(meta, logs), missing + stale + deleted, False, missing, stale, deleted)
-    return LogRows(len(logs), _since(meta, logs), _written(meta, logs), True)
+            return RowsInLogs(len(logs), _since(meta, logs), missing + stale + deleted, False, missing, stale, deleted)
+    return RowsInLogs(len(logs), _since(meta, logs), _written(meta, logs), True)
 
 
 def _counted(spec: SliceSpec, file_slice: FileSlice) -> tuple[int, int, int]:

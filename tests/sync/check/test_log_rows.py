@@ -11,14 +11,14 @@ from pyhudi import HudiTable, write_hudi
 from pyhudi.meta_client import MetaClient
 from pyhudi.queries.query import Query
 from pyhudi.storage import open_storage
-from pyhudi.sync.check.log_rows import LogRows, rows_in_logs
+from pyhudi.sync.check.log_rows import RowsInLogs, rows_in_logs
 from pyhudi.sync.files import newest_files
 
 OPTIONS = {"hoodie.metadata.enable": "false", "hoodie.compact.inline.max.delta.commits": "100"}
 READ_OPTIMIZED = {"hoodie.datasource.query.type": "read_optimized"}
 
 
-def counted(table: HudiTable, **limits: int) -> LogRows:
+def counted(table: HudiTable, **limits: int) -> RowsInLogs:
     meta = MetaClient.load(open_storage(table.path))
     return rows_in_logs(meta, Query(), newest_files(meta), **limits)
 
@@ -78,7 +78,7 @@ def test_after_a_compaction_there_is_none_and_since_is_the_first_commit_after_it
     table = written("memory://check-since", 9)
     table.upsert([row(1, 6)], options=OPTIONS)
     table.compact(options={"hoodie.metadata.enable": "false", "hoodie.compact.inline.max.delta.commits": "1"})
-    assert counted(table) == LogRows(0)
+    assert counted(table) == RowsInLogs(0)
 
     later = table.upsert([row(3, 6)], options=OPTIONS)
     assert counted(table).since == later.instant_time
