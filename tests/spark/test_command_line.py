@@ -132,5 +132,6 @@ def test_the_session_is_that_of_a_server_of_spark_connect(
 
 def test_every_command_that_takes_spark_is_here() -> None:
     named = {*LOOKING, *CHANGING, "table diff", "export", "report", "write", "restore", "table create", "table drop"}
-    others = {"query", "savepoint delete", "bootstrap", "import", "completion", "repair rename-partition", "sync hive"}
+    others = {"query", "savepoint delete", "bootstrap", "import", "completion", "repair rename-partition", "stream"}
+    others |= {f"sync {word}" for word in ("hive", "glue", "bigquery", "check")} | {"export delta", "export iceberg"}
     assert {command.words for command in COMMANDS} == named | others

@@ -249,7 +249,7 @@ def test_a_stream_begins_where_it_is_told(spark: Any, tmp_path: Path) -> None:
 def test_limits_are_refused_where_spark_asks_for_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capabilities, "PRESENT", replace(capabilities.PRESENT, limits_streams=False))
 
-    with pytest.raises(ConfigError, match=r"max\.commits\.per\.batch.*came with 4\.2"):
+    with pytest.raises(ConfigError, match=r"max\.commits\.per\.batch.*limits need Spark 4\.2"):
         FollowedTable({COMMITS: "2"}, StructType())
     assert not FollowedTable({}, StructType()).is_limited
 
