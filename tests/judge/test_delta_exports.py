@@ -122,16 +122,21 @@ def test_duckdb_reads_what_a_random_life_leaves(readers: Readers, number: int, t
                 assert by_duckdb(readers, tmp_path / "t") == [by_pyhudi(life.table)], life.story
 
 
+@pytest.mark.slow
 def test_delta_on_spark_reads_them_too(readers: Readers, tmp_path: Path) -> None:
     for name, make in MADE.items():
         make(tmp_path / name)
-        HudiTable.open(tmp_path / name).export_metadata("delta")
+        table = HudiTable.open(tmp_path / name)
+        if make is changed_columns:
+            table.cluster()  # Spark 3.5 reads no files of INT32 for a column of bigint: it raises an error
+        table.export_metadata("delta")
     script = ROOT / "tests" / "support" / "judge" / "delta_on_spark.py"
     command = [judges_python(), script, readers["jars"], *(tmp_path / name for name in MADE)]
     ran = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr[-2000:]
 
-    read = dict(zip(MADE, map(json.loads, ran.stdout.splitlines()), strict=True))
+    lines = [line for line in ran.stdout.splitlines() if line.startswith("[")]  # VACUUM writes some of its own
+    read = dict(zip(MADE, map(json.loads, lines), strict=True))
     for name in MADE:
         rows = HudiTable.open(tmp_path / name).to_arrow()
         rows = rows.drop_columns([one for one in ("at",) if one in rows.column_names])
