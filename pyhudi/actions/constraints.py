@@ -134,11 +134,11 @@ def broken_constraint(
     if adding:
         return SchemaMismatch(
             f"{count:,} rows of the table break the constraint {constraint.name!r}, {constraint.text!r}, such as "
-            f"{row!r:.500}. Mend or delete them first; the constraint was not added."
+            f"{row!r:.500}. Correct or delete them first; the constraint was not added."
         )
     return SchemaMismatch(
         f"{count:,} rows break the constraint {constraint.name!r} of the table, {constraint.text!r}, such as "
-        f"{row!r:.500}. Mend them, or take the constraint off: table.constraints.drop({constraint.name!r}). Nothing of "
+        f"{row!r:.500}. Correct them, or drop the constraint: table.constraints.drop({constraint.name!r}). Nothing of "
         "the write is visible."
     )
 

@@ -21,7 +21,7 @@ GROUPS = {
     "config": "Properties",
     "metadata": "The metadata table",
     "locks": "The table's lock",
-    "repair": "Damage found and mended",
+    "repair": "Finding and repairing damage",
 }
 _T = "pyhudi.cli.tables"
 _R = "pyhudi.cli.rows"
@@ -83,10 +83,10 @@ COMMANDS = (
         ),
     ),
     Command(
-        "table health", "What makes a table slow or large, and what mends it.", "inspect.health", own=f"{_T}:health",
+        "table health", "What makes a table slow or large, and what fixes it.", "inspect.health", own=f"{_T}:health",
         wrong=lambda report: not report.is_healthy,
         details="Exit code 3 where something needs a call.",
-        takes=(arg("--deep", meaning="Also what each repair would mend; this reads keys, log files and history.",
+        takes=(arg("--deep", meaning="Also what each repair would fix; this reads keys, log files and history.",
                    action="store_true"),),
     ),
     Command("table drop", "Delete a table: its rows, its history, its folder.", "drop", own=f"{_T}:drop",
@@ -293,7 +293,7 @@ COMMANDS = (
             arg("--columns", meaning="Its columns, with commas.", convert=names_of),
             arg("--index-type", meaning="secondary_index, column_stats or bloom_filters."),
             arg("--expression", meaning="SQL over a column, as \"from_unixtime(ts, 'yyyy-MM-dd')\"."),
-            arg("--while-writing", meaning="Let other writers go on meanwhile.", action="store_true"),
+            arg("--while-writing", meaning="Let other writers continue during the build.", action="store_true"),
             arg("--schedule", meaning="Leave the plan on the timeline, for `pyhudi index build`.", action="store_true",
                 dest="schedule_only"),
         ),
@@ -317,9 +317,9 @@ COMMANDS = (
             asks="Remove them?", changes=lambda plan: plan.differences),
     Command("metadata validate", "Compare the metadata table with the files. Exit code 3 for a difference.",
             "metadata.validate",
-            (arg("--sample", meaning="Read so many file groups only; the list of files is compared whole.", type=int),),
+            (arg("--sample", meaning="Read only this many file groups. All files are listed.", type=int),),
             own=f"{_T}:validate_metadata", wrong=bool),
-    Command("metadata rebuild", "Build the metadata table anew, or partitions of it.", "metadata.rebuild",
+    Command("metadata rebuild", "Rebuild the metadata table, or partitions of it.", "metadata.rebuild",
             (_PARTITIONS, DRY_RUN)),
     Command("metadata stats", "The files of the metadata table, by partition.", "metadata.stats", has_options=False),
     Command("metadata drop", "Take the metadata table out, or partitions of it. Prints the names of what went.",
@@ -334,13 +334,13 @@ COMMANDS = (
     Command("locks audit validate", "Look for two holders at once, and holders that died. Exit code 3 for one.",
             "maintenance.lock_audit.validate", wrong=lambda validation: validation.issues, has_options=False),
     Command("locks audit cleanup", "Delete old journals of the lock.", "maintenance.lock_audit.cleanup",
-            (arg("--days", meaning="Those last written more than so many days ago.", type=int),),
+            (arg("--days", meaning="Those last written more than this many days ago.", type=int),),
             asks="Delete these files?", changes=lambda plan: plan.files, has_options=False),
     *(
         Command(
             f"repair {words}", summary, f"maintenance.repair.{words.replace('-', '_')}", takes, own=own,
             details="Exit code 3 where --dry-run finds some, as for all repairs." if words == "orphans" else "",
-            asks="Mend these?", changes=lambda plan: plan.to_mend,
+            asks="Repair these?", changes=lambda plan: plan.to_mend,
             wrong=lambda repair: repair.items and not repair.is_done,
         )
         for words, summary, own, takes in (
@@ -349,7 +349,7 @@ COMMANDS = (
                 arg("--partition", meaning="Path of a partition to look at; all without it. May be given several "
                     "times.", action="append", dest="partitions"),)),
             ("partition-metadata", "Write missing or wrong partition metadata.", "", ()),
-            ("empty-instants", "Mend instants whose files are empty or damaged.", "", ()),
+            ("empty-instants", "Repair instants whose files are empty or damaged.", "", ()),
             ("properties", "Make damaged hoodie.properties again.", f"{_T}:repair_properties", (
                 arg("--set", meaning="KEY=VALUE: a property that counts before all others. May be given several "
                     "times.", action="append", dest="properties", convert=partial(pairs_of, "--set")),)),

@@ -47,7 +47,7 @@ class MetadataRebuild(Result):
 def rebuild_metadata(
     context: ActionContext, *, partitions: Sequence[str] | None = None, dry_run: bool = False
 ) -> MetadataRebuild:
-    """Build the metadata table anew, or partitions of it, from the table's files.
+    """Rebuild the metadata table, or partitions of it, from the table's files.
 
     Args:   partitions: None: the existing ones, or those of the options when none exist. The whole metadata table is
                 built when `files` is among them, or it does not exist yet.

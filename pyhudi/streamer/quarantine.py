@@ -33,7 +33,7 @@ def check_share(settings: PipelineSettings, rejected: Sequence[Rejected], rows: 
     example = f"the first is {first.position}: {first.reason}"
     if not (options.quarantine.is_on or options.commit_on_errors):
         raise SchemaMismatch(
-            f"{count}; {example}. Nothing was written. Mend the source, or set such rows aside by "
+            f"{count}; {example}. Nothing was written. Correct the source, or set such rows aside by "
             "hoodie.errortable.enable=true and hoodie.errortable.base.path."
         )
     share = len(rejected) / (len(rejected) + rows)

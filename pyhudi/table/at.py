@@ -49,7 +49,7 @@ class TableAt(Readable):
     """The rows of a table as a reader saw them at one moment. Later writes don't change it; it can't be written."""
 
     def __init__(self, handle: TableHandle, commit: Instant) -> None:
-        """Use `HudiTable.at`. `commit`: the newest commit of then."""
+        """Use `HudiTable.at`. `commit`: the newest commit at the moment."""
         self._handle = handle
         self._commit = commit
 
@@ -62,7 +62,7 @@ class TableAt(Readable):
     def commit_of(handle: TableHandle, moment: AsOf | None) -> Instant:
         """The commit that a reader of a moment sees (None: the newest one).
 
-        Raises: TableError without a commit, or when files of then were cleaned.
+        Raises: TableError without a commit, or if files of that moment were cleaned.
         """
         meta = handle.fresh()
         if moment is None:
@@ -90,7 +90,7 @@ class TableAt(Readable):
         return self._commit.completion_time
 
     def schema(self) -> pa.Schema:
-        """The data columns of then."""
+        """The data columns at that moment."""
         return self.scan(meta_columns=False).schema
 
     def scan(
@@ -108,7 +108,7 @@ class TableAt(Readable):
         return self.scan(columns, where, meta_columns=meta_columns is not False)
 
     def files(self) -> pa.Table:
-        """The files of then: columns of `inspect.files()`."""
+        """The files at that moment: columns of `inspect.files()`."""
         return self.scan().files()
 
     if not TYPE_CHECKING:

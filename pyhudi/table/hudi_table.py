@@ -411,7 +411,7 @@ class HudiTable(Readable):
         schema_mode: SchemaMode | None = None,
         options: Options | None = None,
     ) -> WriteResult:
-        """Put rows in the place of all rows of their partitions, in one commit. For `data` and options: `write_hudi`.
+        """Replace all rows of the partitions that get rows, in one commit. For `data` and options: `write_hudi`.
 
         Args:
             partitions: paths of the partitions to overwrite, also those that get no rows; None: those that get rows.
@@ -432,7 +432,7 @@ class HudiTable(Readable):
         schema_mode: SchemaMode | None = None,
         options: Options | None = None,
     ) -> WriteResult:
-        """Put rows in the place of all rows, or of those that pass `where`, in one commit.
+        """Replace all rows, or those that pass `where`, in one commit.
 
         Args:
             data: as for `write_hudi`. With `where` each row must pass it, and a stream is taken into memory.

@@ -148,7 +148,7 @@ def test_a_topic_that_was_made_anew_is_read_from_its_first_event(tmp_path: Path,
 
     done = Streamer({**settings, "checkpoint": f"{topic},0:77"}).run(told=lines.append)
     assert (done.rows, done.checkpoint) == (1, f"{topic},0:1,1:0,2:0,3:0")
-    assert "the topic was made anew, or cut" in lines[0]
+    assert "the topic was recreated, or cut" in lines[0]
 
 
 def test_latest_begins_with_what_comes_later_also_before_there_is_a_table(

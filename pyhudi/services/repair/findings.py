@@ -1,4 +1,4 @@
-"""What repairs would mend, as findings of `table.inspect.health()`: by names alone, or by a dry run of each repair.
+"""What repairs would fix, as findings of `table.inspect.health()`: by names alone, or by a dry run of each repair.
 
 Source: docs/repairs.md, "Found by health".
 """

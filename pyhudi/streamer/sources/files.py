@@ -232,5 +232,5 @@ def _milliseconds(text: str) -> int:
     except ValueError:
         raise ConfigError(
             f"The checkpoint {text!r:.100} is none of files, which is milliseconds of a time: it is another source's. "
-            "Give one by checkpoint, or begin anew by ignore-checkpoint."
+            "Give one by checkpoint, or start over by ignore-checkpoint."
         ) from None

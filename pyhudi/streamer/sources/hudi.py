@@ -76,7 +76,7 @@ class HudiSource:
         if not _TIME.fullmatch(text):
             raise ConfigError(
                 f"The checkpoint {text!r:.100} is none of a Hudi table, which is the time of a commit: it is another "
-                "source's. Give one by checkpoint, or begin anew by ignore-checkpoint."
+                "source's. Give one by checkpoint, or start over by ignore-checkpoint."
             )
         if set(text) == {"0"}:
             return ""

@@ -91,7 +91,7 @@ class KafkaSource:
                 said.append(f"{self._where} has no partition {partition} any more")
             elif offset < lows[partition] or offset > highs[partition]:
                 gone = max(0, lows[partition] - offset)
-                what = f"{gone:,} events are gone" if gone else "it ends before: the topic was made anew, or cut"
+                what = f"{gone:,} events are gone" if gone else "it ends before: the topic was recreated, or cut"
                 said.append(
                     f"{self._where}, partition {partition}: the checkpoint is {offset}, the events there are "
                     f"{lows[partition]} to {highs[partition] - 1}: {what}"

@@ -25,12 +25,12 @@ def offsets_of(text: str, topic: str) -> dict[int, int]:
     if matched is None:
         raise ConfigError(
             f"The checkpoint {text!r:.200} is none of Kafka, which is topic,partition:offset,…: it is another source's."
-            " Give one by checkpoint, or begin anew by ignore-checkpoint."
+            " Give one by checkpoint, or start over by ignore-checkpoint."
         )
     if matched["topic"] != topic:
         raise ConfigError(
             f"The checkpoint {text!r:.200} is of the topic {matched['topic']!r}, and the pipeline reads {topic!r}. "
-            "Begin anew by ignore-checkpoint, or say by checkpoint where."
+            "Start over by ignore-checkpoint, or say by checkpoint where."
         )
     pairs = (part.split(":") for part in matched["parts"].strip(",").split(","))
     return {int(partition): int(offset) for partition, offset in pairs}

@@ -106,7 +106,7 @@ class TableMetadata:
         column statistics or bloom filters.
 
         Args:
-            sample: so many file groups, chosen anew each time, are read and compared; the list of files is compared
+            sample: this many file groups, chosen at random, are read and compared; the list of files is compared
                 whole. None: all.
             options: Hudi's own keys, as `scan` takes them: the merger of a table with merge mode CUSTOM. The other
                 options of reads change nothing here.
@@ -138,7 +138,7 @@ class TableMetadata:
         dry_run: bool = False,
         options: Options | None = None,
     ) -> MetadataRebuild:
-        """Build the metadata table anew, or partitions of it, from the table's files.
+        """Rebuild the metadata table, or partitions of it, from the table's files.
 
         Args:
             partitions: None: the existing ones, or those of the options when none exist. With `files` all are built

@@ -79,7 +79,7 @@ class TableRepairs:
         dry_run: bool = True,
         options: Options | None = None,
     ) -> RepairResult:
-        """Mend instants whose files are empty or damaged. Completed writes with data files are shown, and stay.
+        """Repair instants whose files are empty or damaged. Completed writes with data files are shown, and stay.
 
         Args:   actions: words of the timeline such as "clean", the only ones to look at; None: all.
         Raises: ConfigError for no such action.
@@ -165,7 +165,7 @@ class LockAudit:
         return validate_audit(self._storage, SystemClock())
 
     def cleanup(self, days: int = 7, *, dry_run: bool = False) -> AuditCleanup:
-        """Delete journals that were last written more than so many days ago.
+        """Delete journals that were last written more than this many days ago.
 
         Args:   dry_run: only say which. Raises: ConfigError for less than 0 days.
         """
