@@ -116,10 +116,16 @@ def read_in_parts(
 
 
 def typed_columns(tables: Sequence[pa.Table]) -> pa.Table:
-    """Parts with each other's columns."""
+    """Parts with each other's columns. Raises SchemaMismatch for a column of two types that have none in common."""
     if len(tables) == 1:
         return tables[0]
-    schema = pa.unify_schemas([table.schema for table in tables], promote_options="permissive")
+    try:
+        schema = pa.unify_schemas([table.schema for table in tables], promote_options="permissive")
+    except (pa.ArrowTypeError, pa.ArrowInvalid) as error:
+        raise SchemaMismatch(
+            f"Rows of a batch have several types in one column: {error}. Name the columns by a schema provider, or add "
+            "the column to the table. Nothing was written."
+        ) from error
     return pa.concat_tables([project(table, schema) for table in tables])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from pyhudi.streamer.checkpoints import Start
 from pyhudi.streamer.json_messages import RowColumns
 from pyhudi.streamer.settings import load_settings
 from pyhudi.streamer.sources.registry import SOURCES, open_source
-from pyhudi.streamer.sources.source import SourceSetting
+from pyhudi.streamer.sources.source import SourceSetting, SplitSource
 
 ROWS = pa.table({"id": [1, 2, 3]})
 NOTHING = RowColumns(pa.schema([]))
@@ -54,7 +55,7 @@ def settings_of(name: str, tmp_path: Path) -> dict[str, object]:
     producer = kafka.Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "x:1"})
     broker = next(iter(producer.list_topics("t", timeout=10).brokers.values()))
     for row in ROWS.to_pylist():
-        producer.produce("t", json.dumps(row))
+        producer.produce("t", json.dumps(row), partition=0)
     producer.flush(10)
     settings_of.keeps = producer  # type: ignore[attr-defined]  # the cluster lives as long as its client
     client = {"bootstrap.servers": f"{broker.host}:{broker.port}", "auto.offset.reset": "earliest"}
@@ -75,3 +76,31 @@ def test_a_batch_is_the_same_from_the_same_checkpoint_and_nothing_is_behind_its_
     assert first.rows.num_rows + len(first.rejected) == 3
     assert source.read(Start(first.checkpoint, is_v2=source.writes_v2, notes=first.notes), None, NOTHING) is None
     source.close()
+
+
+@pytest.mark.parametrize("name", sorted(SOURCES.entries))
+def test_the_parts_of_a_batch_are_together_what_it_is_whole_also_when_another_process_fetches_them(
+    name: str, tmp_path: Path
+) -> None:
+    given = {"target-base-path": str(tmp_path / "t"), "source-class": name, **settings_of(name, tmp_path)}
+    setting = SourceSetting(load_settings(given), SystemClock())
+    source = open_source(setting)
+    if not isinstance(source, SplitSource):
+        pytest.skip("its rows are read by one process")
+    assert type(source).read is SplitSource.read, "what one process reads is planned and fetched, too"
+
+    whole = source.read(Start(None), None, NOTHING)
+    plan = source.plan(Start(None), None)
+    assert whole is not None
+    assert plan is not None
+    splits = source.splits(plan, 3)
+    there = open_source(pickle.loads(pickle.dumps(setting)))
+    parts = [(split, there.fetch(pickle.loads(pickle.dumps(split)), NOTHING)) for split in splits]  # type: ignore[attr-defined]
+    together = source.batch(plan, parts, NOTHING)
+
+    assert len(splits) == (4 if name in KAFKA else 1)  # empty partitions are one more
+    assert together.rows.equals(whole.rows)
+    assert (together.checkpoint, together.notes) == (whole.checkpoint, whole.notes)
+    assert [one.position for one in together.rejected] == [one.position for one in whole.rejected]
+    source.close()
+    there.close()

@@ -6,18 +6,26 @@ import json
 import struct
 import threading
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import fastavro
+import pyarrow as pa
 import pytest
 
 from pyhudi import HudiTable, Streamer
 from pyhudi.errors import ConfigError, SchemaMismatch, StorageError
+from pyhudi.storage.clock import SystemClock
+from pyhudi.streamer.checkpoints import Start
+from pyhudi.streamer.json_messages import RowColumns
+from pyhudi.streamer.settings import load_settings
 from pyhudi.streamer.sources.kafka import KafkaSource
-from pyhudi.streamer.sources.kafka_offsets import dealt, offsets_of, text_of_offsets
+from pyhudi.streamer.sources.kafka_offsets import OffsetRanges, cut, dealt, offsets_of, text_of_offsets
+from pyhudi.streamer.sources.registry import open_source
+from pyhudi.streamer.sources.source import SourceSetting
 
 kafka = pytest.importorskip("confluent_kafka")
 TOPIC = "orders"
@@ -305,3 +313,41 @@ def test_a_limit_is_dealt_so_that_no_partition_starves() -> None:
     assert dealt({0: 0, 1: 0, 2: 5}, {0: 100, 1: 2, 2: 5}, 10) == {0: 8, 1: 2, 2: 5}
     assert dealt({0: 0, 1: 0}, {0: 9, 1: 9}, 1) == {0: 1, 1: 0}
     assert dealt({0: 3}, {0: 3}, 5) == {0: 3}
+
+
+def test_ranges_are_cut_into_parts_of_about_the_same_size_and_small_partitions_stay_whole() -> None:
+    ranges = OffsetRanges({0: 10, 1: 0, 2: 5, 3: 7}, {0: 110, 1: 3, 2: 9, 3: 7})
+
+    parts = cut(ranges, 4)
+
+    assert [(dict(part.starts), dict(part.ends)) for part in parts] == [
+        ({0: 10}, {0: 35}),
+        ({0: 35}, {0: 60}),
+        ({0: 60}, {0: 85}),
+        ({0: 85}, {0: 110}),
+        ({1: 0, 2: 5, 3: 7}, {1: 3, 2: 9, 3: 7}),
+    ]
+    assert cut(OffsetRanges({0: 4}, {0: 4}), 3) == [OffsetRanges({0: 4}, {0: 4})]
+
+
+def test_parts_behind_one_that_broke_off_are_of_a_later_batch_and_other_partitions_go_on(
+    tmp_path: Path, cluster: Broker, topic: str
+) -> None:
+    cluster.send(*({"id": number} for number in range(1, 9)), topic=topic)
+    cluster.send({"id": 20}, {"id": 21}, partition=1, topic=topic)
+    source = open_source(SourceSetting(load_settings(config(tmp_path, cluster, topic)), SystemClock()))
+    assert isinstance(source, KafkaSource)
+    plan = source.plan(Start(None), None)
+    assert plan is not None
+    nothing = RowColumns(pa.schema([]))
+    splits = source.splits(plan, 3)
+    parts = [(split, source.fetch(split, nothing)) for split in splits]
+    assert [part.rows.num_rows for _, part in parts] == [3, 3, 3, 2]
+
+    cut_short = replace(parts[1][1], rows=parts[1][1].rows.slice(0, 1), end=f"{topic},0:4")
+    batch = source.batch(plan, [parts[0], (splits[1], cut_short), *parts[2:]], nothing)
+
+    assert batch.splits == [0, 1, 3]
+    assert batch.checkpoint == f"{topic},0:4,1:2,2:0,3:0"
+    assert batch.rows.column("id").to_pylist() == [0, 1, 2, 3, 20, 21]
+    source.close()

@@ -11,7 +11,7 @@ import base64
 import json
 import struct
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any, Literal, cast
 
@@ -25,7 +25,7 @@ from pyhudi.storage import open_storage
 from pyhudi.storage.base import FileInfo, Storage
 from pyhudi.streamer.checkpoints import Start
 from pyhudi.streamer.json_messages import RowColumns, decode_json, typed_columns
-from pyhudi.streamer.sources.source import Batch, Rejected, SourceSetting
+from pyhudi.streamer.sources.source import Batch, Fetched, Rejected, SourceSetting, SplitSource
 from pyhudi.table.row_files.csv_rows import csv_reader, csv_types
 
 __all__ = ["READ_FILES", "AvroFiles", "CsvFiles", "JsonFiles", "OrcFiles", "ParquetFiles"]
@@ -75,10 +75,18 @@ class _Read:
         return json.dumps({"floor": self.floor_ms, "files": base64.b64encode(packed).decode()})
 
 
-class FilesSource:
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The files of a batch, the oldest first. `text`: the checkpoint that it begins at."""
+
+    seen: _Read
+    text: str | None
+    files: Sequence[FileInfo]
+
+
+class FilesSource(SplitSource[_Plan, Sequence[FileInfo]]):
     """What the formats share."""
 
-    writes_v2 = False
     suffixes: tuple[str, ...] = ()
 
     def __init__(self, setting: SourceSetting) -> None:
@@ -89,14 +97,32 @@ class FilesSource:
         self.storage: Storage = open_storage(files.root, setting.settings.store)
         self._clock, self._settle_ms = setting.clock, files.settle_s * 1000
 
-    def read(self, start: Start, limit: int | None, columns: RowColumns) -> Batch | None:
-        """The rows of the oldest files that were not read."""
+    def plan(self, start: Start, limit: int | None) -> _Plan | None:
+        """The oldest files that were not read."""
         seen = _Read.of(start)
+        files = list(_oldest_first(self.storage, seen, limit or _LIMIT_BYTES))
+        return _Plan(seen, start.text, files) if files else None
+
+    def splits(self, plan: _Plan, parts: int) -> Sequence[Sequence[FileInfo]]:
+        """Groups of files."""
+        size_bytes = sum(file.size_bytes for file in plan.files) / parts
+        groups: list[list[FileInfo]] = [[]]
+        behind_bytes = 0
+        for file in plan.files:
+            if groups[-1] and behind_bytes + file.size_bytes / 2 > size_bytes * len(groups):
+                groups.append([])
+            groups[-1].append(file)
+            behind_bytes += file.size_bytes
+        return groups
+
+    def fetch(self, split: Sequence[FileInfo], columns: RowColumns) -> Fetched:
+        """The rows of files; `end`: which of them were read, and whether one has to wait."""
         said: list[str] = []
-        done: list[FileInfo] = []
+        done: list[int] = []
         tables: list[pa.Table] = []
         rejected: list[Rejected] = []
-        for file in _oldest_first(self.storage, seen, limit or _LIMIT_BYTES):
+        waits = False
+        for number, file in enumerate(split):
             try:
                 table, refused = self._whole(file, columns)
             except PathNotFound:
@@ -107,17 +133,34 @@ class FilesSource:
                     raise
                 if self._clock.now_ms() - file.modified_ms < self._settle_ms:
                     said.append(f"{file.path} can't be read yet and waits for the next round: {error}"[:300])
-                    break  # files behind it wait, too, so that the checkpoint is right for Hudi as well
+                    waits = True  # files behind it wait, too, so that the checkpoint is right for Hudi as well
+                    break
                 table, refused = None, [Rejected(file.path, "", f"the file can't be read: {error}"[:500])]
-            done.append(file)
+            done.append(number)
             rejected += refused
             if table is not None and table.num_columns:
                 tables.append(table)
-        if not done:
-            return Batch(columns.schema.empty_table(), start.text or str(_LONG_MIN), said=said) if said else None
-        newest = max([file.modified_ms for file in done] + ([] if start.text is None else [_milliseconds(start.text)]))
         rows = typed_columns(tables) if tables else columns.schema.empty_table()
-        return Batch(rows, str(newest), rejected, {READ_FILES: seen.with_files(done).note()}, said)
+        return Fetched(rows, rejected, json.dumps({"done": done, "waits": waits}), said)
+
+    def batch(self, plan: _Plan, fetched: Iterable[tuple[Sequence[FileInfo], Fetched]], columns: RowColumns) -> Batch:
+        """All files before the first one that has to wait."""
+        parts: list[Fetched] = []
+        done: list[FileInfo] = []
+        for split, part in fetched:
+            end = json.loads(part.end)
+            parts.append(part)
+            done += [split[number] for number in end["done"]]
+            if end["waits"]:
+                break
+        said = [line for part in parts for line in part.said]
+        if not done:
+            return Batch(columns.schema.empty_table(), plan.text or str(_LONG_MIN), said=said)
+        rows = typed_columns([part.rows for part in parts])
+        rejected = [one for part in parts for one in part.rejected]
+        newest = max([file.modified_ms for file in done] + ([] if plan.text is None else [_milliseconds(plan.text)]))
+        notes = {READ_FILES: plan.seen.with_files(done).note()}
+        return Batch(rows, str(newest), rejected, notes, said, splits=range(len(parts)))
 
     def close(self) -> None:
         """Nothing is open."""

@@ -1,24 +1,26 @@
 """Kafka as a source: assigned offsets, never a group's. What values are says a format (`kafka_formats.py`).
 
-    offsets of the checkpoint → lost ones → end of the batch in each partition → events up to there → rows
+    plan     offsets of the checkpoint → lost ones → end of the batch in each partition
+    fetch    a part of these ranges → events → rows; by a task of Spark with a client of its own
+    batch    where the events of all parts end → checkpoint
 
 A partition whose offsets are gone goes on with its first event, the others where they were.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyhudi.errors import ConfigError, StorageError
 from pyhudi.storage.clock import Clock
 from pyhudi.streamer.checkpoints import Start
-from pyhudi.streamer.json_messages import RowColumns
+from pyhudi.streamer.json_messages import RowColumns, typed_columns
 from pyhudi.streamer.sources.kafka_client import client_settings, kafka_errors, kafka_library
 from pyhudi.streamer.sources.kafka_formats import AvroValues, Events, EventValues, JsonValues, TextValues
-from pyhudi.streamer.sources.kafka_offsets import Offsets, dealt, offsets_of, text_of_offsets
-from pyhudi.streamer.sources.source import Batch, SourceSetting
+from pyhudi.streamer.sources.kafka_offsets import OffsetRanges, Offsets, cut, dealt, offsets_of, text_of_offsets
+from pyhudi.streamer.sources.source import Batch, Fetched, SourceSetting, SplitSource
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message
@@ -28,23 +30,22 @@ __all__ = ["LOST_EVENTS", "AvroKafka", "JsonKafka", "TextKafka"]
 LOST_EVENTS = "pyhudi.streamer.lost.events"  # a key of extra metadata
 _TIMEOUT_S = 30.0
 _EVENTS_A_CALL = 50_000
+_EVENTS_A_PART = 250_000  # the most of a part, where there are several: a task holds them in memory
 _POLL_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class _Range:
+class _Plan:
     """The offsets of a batch; `lost`: events that the broker has no longer."""
 
-    starts: Offsets
-    ends: Offsets
+    ranges: OffsetRanges
     lost: int
     said: tuple[str, ...]
 
 
-class KafkaSource:
+class KafkaSource(SplitSource[_Plan, OffsetRanges]):
     """What the formats share."""
 
-    writes_v2 = False
     values: Callable[[SourceSetting], EventValues]
 
     def __init__(self, setting: SourceSetting) -> None:
@@ -60,27 +61,49 @@ class KafkaSource:
         with kafka_errors(self._where):
             self._consumer: Consumer = self._library.Consumer(self._client.settings)
 
-    def read(self, start: Start, limit: int | None, columns: RowColumns) -> Batch | None:
+    def plan(self, start: Start, limit: int | None) -> _Plan | None:
         """The events from the checkpoint on, as many as the limits allow."""
         with kafka_errors(self._where):
-            planned = self._range(start, min(limit or self._options.max_events, self._options.max_events))
-            if planned.ends == planned.starts and start.text is not None and not planned.said and not start.is_given:
-                return None
-            messages, ends = self._fetched(planned)
+            planned = self._planned(start, min(limit or self._options.max_events, self._options.max_events))
+        is_new = planned.ranges.count or start.text is None or planned.said or start.is_given
+        return planned if is_new else None
+
+    def splits(self, plan: _Plan, parts: int) -> Sequence[OffsetRanges]:
+        """Ranges of offsets."""
+        return cut(plan.ranges, max(parts, -(-plan.ranges.count // _EVENTS_A_PART))) if parts > 1 else [plan.ranges]
+
+    def fetch(self, split: OffsetRanges, columns: RowColumns) -> Fetched:
+        """The events of ranges as rows; `end`: the offsets behind them."""
+        with kafka_errors(self._where):
+            messages, ends = self._fetched(split)
         events = Events.of(self._topic, messages)
         decoded = self._values.decode(events, columns)
         rows = decoded.rows
         if self._options.appends_offsets and rows.num_columns:
             rows = events.kept(decoded.kept).with_offsets(rows)
-        text = text_of_offsets(self._topic, ends)
-        notes = {LOST_EVENTS: str(planned.lost)} if planned.lost else {}
-        return Batch(rows, text, events.rejected(decoded.refused), notes, planned.said, planned.lost)
+        return Fetched(rows, events.rejected(decoded.refused), text_of_offsets(self._topic, ends))
+
+    def batch(self, plan: _Plan, fetched: Iterable[tuple[OffsetRanges, Fetched]], columns: RowColumns) -> Batch:
+        """All events up to the first gap in each partition."""
+        positions = dict(plan.ranges.starts)
+        parts: list[Fetched] = []
+        numbers: list[int] = []
+        for number, (split, part) in enumerate(fetched):
+            # What lies behind a part that broke off is of a later batch.
+            if all(positions[partition] == first for partition, first in split.starts.items()):
+                positions |= offsets_of(part.end, self._topic)
+                parts.append(part)
+                numbers.append(number)
+        rows = typed_columns([part.rows for part in parts])
+        rejected = [one for part in parts for one in part.rejected]
+        notes = {LOST_EVENTS: str(plan.lost)} if plan.lost else {}
+        return Batch(rows, text_of_offsets(self._topic, positions), rejected, notes, plan.said, plan.lost, numbers)
 
     def close(self) -> None:
         """Close the connection."""
         self._consumer.close()
 
-    def _range(self, start: Start, limit: int) -> _Range:
+    def _planned(self, start: Start, limit: int) -> _Plan:
         bounds = self._bounds()
         lows = {partition: low for partition, (low, _) in bounds.items()}
         highs = {partition: high for partition, (_, high) in bounds.items()}
@@ -108,7 +131,7 @@ class KafkaSource:
             else starts[partition]
             for partition in bounds
         }
-        return _Range(there, dealt(there, highs, limit), lost, tuple(said))
+        return _Plan(OffsetRanges(there, dealt(there, highs, limit)), lost, tuple(said))
 
     def _bounds(self) -> dict[int, tuple[int, int]]:
         """Partition → its first offset, and the one behind its last."""
@@ -139,7 +162,7 @@ class KafkaSource:
         found = self._consumer.offsets_for_times(asked, timeout=_TIMEOUT_S)
         return {at.partition: at.offset if at.offset >= 0 else highs[at.partition] for at in found}
 
-    def _fetched(self, planned: _Range) -> tuple[list[Message], dict[int, int]]:
+    def _fetched(self, planned: OffsetRanges) -> tuple[list[Message], dict[int, int]]:
         """The events of a range, and where they end: before the range does, where the broker has no more of them."""
         ends = dict(planned.ends)
         open_partitions = {partition for partition, end in ends.items() if end > planned.starts[partition]}

@@ -8,13 +8,29 @@ Source: Hudi's KafkaOffsetGen and CheckpointUtils.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
 from pyhudi.errors import ConfigError
 
-__all__ = ["Offsets", "dealt", "offsets_of", "text_of_offsets"]
+__all__ = ["OffsetRanges", "Offsets", "cut", "dealt", "offsets_of", "text_of_offsets"]
 
 Offsets = Mapping[int, int]  # partition → offset
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetRanges:
+    """The offsets from a start to before an end, in each partition."""
+
+    starts: Offsets
+    ends: Offsets
+
+    @property
+    def count(self) -> int:
+        """How many offsets there are."""
+        return sum(max(0, end - self.starts[partition]) for partition, end in self.ends.items())
+
 
 _TEXT = re.compile(r"(?P<topic>[^,]+)(?P<parts>(,\d+:\d+)+)", re.ASCII)
 
@@ -56,3 +72,30 @@ def dealt(starts: Offsets, ends: Offsets, limit: int) -> dict[int, int]:
             left[partition] -= count
         left = {partition: count for partition, count in left.items() if count}
     return taken
+
+
+def cut(ranges: OffsetRanges, parts: int) -> list[OffsetRanges]:
+    """About so many parts of about the same size. A partition is cut into several, or several are whole in one: so one
+    that does not come to its end holds up no other partition.
+    """
+    size = max(1, -(-ranges.count // parts))
+    cuts: list[OffsetRanges] = []
+    small: list[int] = []
+    small_count = 0
+    for partition in sorted(ranges.starts):
+        first, end = ranges.starts[partition], ranges.ends[partition]
+        if end - first > size:
+            pieces = -(-(end - first) // size)
+            bounds = [first + (end - first) * at // pieces for at in range(pieces + 1)]
+            cuts += [OffsetRanges({partition: a}, {partition: b}) for a, b in pairwise(bounds)]
+            continue
+        if small and small_count + end - first > size:
+            cuts.append(_of(ranges, small))
+            small, small_count = [], 0
+        small.append(partition)
+        small_count += end - first
+    return [*cuts, _of(ranges, small)] if small or not cuts else cuts
+
+
+def _of(ranges: OffsetRanges, partitions: Sequence[int]) -> OffsetRanges:
+    return OffsetRanges({one: ranges.starts[one] for one in partitions}, {one: ranges.ends[one] for one in partitions})

@@ -1,5 +1,8 @@
 """What a source is: it reads the rows behind a checkpoint, and says the checkpoint behind these rows.
 
+A source that can be cut into parts is a `SplitSource`: one process fetches the parts of a batch one after the other,
+Spark's tasks (`on_spark.py`) fetch them side by side. Rows of another source are read by the driver.
+
     class Numbers:
         def __init__(self, setting):
             self.step = 100
@@ -14,9 +17,10 @@ same place on, as a batch that could not be written is read again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -25,7 +29,10 @@ from pyhudi.streamer.checkpoints import Start
 from pyhudi.streamer.json_messages import RowColumns
 from pyhudi.streamer.settings import PipelineSettings
 
-__all__ = ["Batch", "Rejected", "RowSource", "SourceSetting"]
+__all__ = ["Batch", "Fetched", "Rejected", "RowSource", "SourceSetting", "SplitSource"]
+
+SplitT = TypeVar("SplitT")
+PlanT = TypeVar("PlanT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +55,7 @@ class Rejected:
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Rows, and the checkpoint behind them. `notes`: of the source in the commit. `said`: lines for the user. `lost`:
-    how many rows the source had no longer.
+    how many rows the source had no longer. `splits`: of the plan, those whose rows are in it.
     """
 
     rows: pa.Table
@@ -57,6 +64,17 @@ class Batch:
     notes: Mapping[str, str] = field(default_factory=dict)
     said: Sequence[str] = ()
     lost: int = 0
+    splits: Sequence[int] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What a split has given. `end`: how far it came, in the source's own words."""
+
+    rows: pa.Table
+    rejected: Sequence[Rejected] = ()
+    end: str = ""
+    said: Sequence[str] = ()
 
 
 class RowSource(Protocol):
@@ -78,3 +96,41 @@ class RowSource(Protocol):
     def close(self) -> None:
         """Let connections go."""
         ...
+
+
+class SplitSource(ABC, Generic[PlanT, SplitT]):
+    """A source whose batches are planned first, and fetched in parts. Splits are values that can be pickled; a task
+    makes a source of its own from the same setting, and calls `fetch`.
+    """
+
+    writes_v2 = False
+
+    def read(self, start: Start, limit: int | None, columns: RowColumns) -> Batch | None:
+        """A batch, in one process."""
+        plan = self.plan(start, limit)
+        if plan is None:
+            return None
+        fetched = ((split, self.fetch(split, columns)) for split in self.splits(plan, 1))
+        return self.batch(plan, fetched, columns)
+
+    @abstractmethod
+    def plan(self, start: Start, limit: int | None) -> PlanT | None:
+        """What is read next; None when there is nothing new. Raises what `RowSource.read` does."""
+
+    @abstractmethod
+    def splits(self, plan: PlanT, parts: int) -> Sequence[SplitT]:
+        """The parts of a plan: about so many, of about the same size, in the order of the rows; one at least."""
+
+    @abstractmethod
+    def fetch(self, split: SplitT, columns: RowColumns) -> Fetched:
+        """The rows of a part. The same part gives the same rows. Raises StorageError when they can't be reached."""
+
+    @abstractmethod
+    def batch(self, plan: PlanT, fetched: Iterable[tuple[SplitT, Fetched]], columns: RowColumns) -> Batch:
+        """What the parts give together: rows and the checkpoint behind them. A part behind one that did not come to
+        its end is not in the batch. Of `fetched` no more is taken than is needed.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let connections go."""
