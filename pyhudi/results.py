@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyhudi.services.table_type import TypeChange
     from pyhudi.services.versions.upgrade import VersionChange
     from pyhudi.sql.duckdb_frames import SqlResult
-    from pyhudi.streamer.streamer import StreamerCheck, StreamerRun
+    from pyhudi.streamer.results import StreamerCheck, StreamerRun
     from pyhudi.sync.check.result import EngineVerdict, SyncCheck, SyncFinding
     from pyhudi.sync.result import SyncedTable, SyncResult
     from pyhudi.table.change import Checkpoint
@@ -112,8 +112,8 @@ _HOME = {
     "Savepoint": "pyhudi.services.savepoint",
     "Savepoints": "pyhudi.services.savepoint",
     "SqlResult": "pyhudi.sql.duckdb_frames",
-    "StreamerCheck": "pyhudi.streamer.streamer",
-    "StreamerRun": "pyhudi.streamer.streamer",
+    "StreamerCheck": "pyhudi.streamer.results",
+    "StreamerRun": "pyhudi.streamer.results",
     "SyncCheck": "pyhudi.sync.check.result",
     "SyncFinding": "pyhudi.sync.check.result",
     "SyncResult": "pyhudi.sync.result",

@@ -13,13 +13,14 @@ __all__ = ["stream"]
 def stream(common: Common, config: str, check: bool = False, until_empty: bool = False) -> Reply:
     """A line about each round on standard error, and the sum at the end. `--option` counts before the file."""
     from pyhudi import Streamer
+    from pyhudi.streamer.results import TablesFailed
     from pyhudi.streamer.settings import WithMore
 
     streamer = Streamer(WithMore(config, {**common.options, **common.settings["storage_options"]}))
     try:
-        if check:
-            return Reply(streamer.check())
-        return Reply(streamer.run(until_empty=until_empty, told=_say))
+        return Reply(streamer.check() if check else streamer.run(until_empty=until_empty, told=_say))
+    except TablesFailed as error:
+        return Reply(error.result)  # its tables say what happened to each; the exit code says that some failed
     finally:
         streamer.close()
 

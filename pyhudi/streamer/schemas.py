@@ -69,12 +69,33 @@ def from_files(settings: PipelineSettings) -> ProvidedColumns:
 
 
 def from_registry(settings: PipelineSettings) -> ProvidedColumns:
-    """A schema of a Confluent registry, by its URL."""
-    url = settings.options.schemas.registry_url
+    """Schemas of a Confluent registry, by their URLs, whole or by parts around the topic."""
+    schemas = settings.options.schemas
+    parts = schemas.registry_parts
+    url = schemas.registry_url or _url(settings, parts.suffix or parts.source_suffix, "sourceUrlSuffix")
     if url is None:
         raise ConfigError(f"{settings.place}: hoodie.streamer.schemaprovider.registry.url is missing.")
+    target_url = parts.target_url
+    if target_url is None and parts.target_suffix is not None:
+        target_url = _url(settings, parts.suffix or parts.target_suffix, "targetUrlSuffix")
     columns = _columns(fetched_schema(url), url)
-    return ProvidedColumns(columns, columns if not settings.options.transformer_names else None)
+    if target_url is None or target_url == url:
+        return ProvidedColumns(columns, columns if not settings.options.transformer_names else None)
+    return ProvidedColumns(columns, _columns(fetched_schema(target_url), target_url))
+
+
+def _url(settings: PipelineSettings, suffix: str | None, which: str) -> str | None:
+    """A schema's URL by its parts; None where there is no first one. Raises ConfigError for parts that are missing."""
+    base, topic = settings.options.schemas.registry_parts.base_url, settings.options.kafka.topic
+    if base is None:
+        return None
+    if suffix is None or topic is None:
+        missing = "source.kafka.topic" if topic is None else f"schemaprovider.registry.urlSuffix, or {which}"
+        raise ConfigError(
+            f"{settings.place}: hoodie.streamer.{missing} is missing: the schema's URL is registry.baseUrl, the topic, "
+            "and the suffix."
+        )
+    return f"{base}{topic}{suffix}"
 
 
 def fetched_schema(url: str, user: str | None = None) -> str:

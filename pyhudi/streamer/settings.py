@@ -10,7 +10,7 @@ A key is one of Hudi's (`hoodie.…`, also `hoodie.deltastreamer.…`), a comman
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TypeAlias
@@ -19,11 +19,23 @@ from pyhudi.errors import ConfigError, HudiError, PathNotFound
 from pyhudi.formats.properties import parse_properties
 from pyhudi.model.options import KEYWORDS, OPTIONS, OptionScope, OptionSpec, Support, WriteOptions, streamer_options
 from pyhudi.model.options.catalogue import find_spec
+from pyhudi.model.options.declare import specs_of
 from pyhudi.model.options.spec import text_of
 from pyhudi.model.options.streamer import STREAMER_PREFIX, StreamerOptions
+from pyhudi.model.options.streamer_tables import TablesOptions
 from pyhudi.storage import open_storage
 
-__all__ = ["Config", "PipelineSettings", "WithMore", "load_settings"]
+__all__ = [
+    "Config",
+    "Entry",
+    "PipelineSettings",
+    "WithMore",
+    "canonical",
+    "file_entries",
+    "load_settings",
+    "read_entries",
+    "settings_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +68,22 @@ _FLAGS_OF_WRITES = {
 _COMPACTION_OFF = "disable-compaction"
 _STORE_PREFIXES = ("fs.", "dfs.", "spark.hadoop.fs.")
 _INCLUDES = ("include", "props")
+_TABLES = "tables"
 _TARGET = "hoodie.streamer.target-base-path"
 _OPERATION = "hoodie.datasource.write.operation"
+_OF_SEVERAL = frozenset(spec.key for spec in specs_of(TablesOptions))
+_LISTED = " List them as [tables.NAME] or in hoodie.streamer.ingestion.tablesToBeIngested (docs/streamer.md)."
 _REFUSED_WRITES = {"bootstrap": "run pyhudi.bootstrap first", "delete": "mark rows with _hoodie_is_deleted"}
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A line of a configuration: the key as it is spelled, its text, and where it stands."""
+    """A line of a configuration: the key as it is spelled, its text, where it stands, and of which table it is."""
 
     key: str
     text: str
     place: str
+    table: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +111,22 @@ class PipelineSettings:
 
 
 def load_settings(config: Config) -> PipelineSettings:
-    """Read and check a configuration. Raises ConfigError, with the line and the right word."""
-    place, entries = _read(config)
+    """Read and check the configuration of a table. Raises ConfigError, with the line and the right word."""
+    place, entries, more = read_entries(config)
+    return settings_of(place, [*entries, *more])
+
+
+def settings_of(place: str, entries: Sequence[Entry]) -> PipelineSettings:
+    """Check the entries of a table; a later one counts before an earlier one of the same key. Raises ConfigError."""
     stream: dict[str, Entry] = {}
     write: dict[str, Entry] = {}
     client: dict[str, str] = {}
     store: dict[str, str] = {}
     for entry in entries:
-        key = _canonical(entry.key)
+        key = canonical(entry.key)
         spec = find_spec(key)
+        if key in _OF_SEVERAL or entry.table is not None:
+            raise ConfigError(f"{entry.place}: {entry.key} is of several tables, and there are none.{_LISTED}")
         if spec is not None:
             _checked(spec, entry)
             (stream if OptionScope.STREAM in spec.scopes else write)[spec.key] = entry
@@ -154,33 +177,32 @@ def _settings(
     return settings
 
 
-def _read(config: Config) -> tuple[str, list[Entry]]:
-    """Where a configuration is, and its entries; a later one counts before an earlier one of the same key."""
+def read_entries(config: Config) -> tuple[str, Sequence[Entry], Sequence[Entry]]:
+    """Where a configuration is, its entries, and those that count before all others. Raises ConfigError."""
     if isinstance(config, WithMore):
-        place, entries = _read(config.config)
-        return place, [*entries, *_flat(config.more, "--option", {})]
+        place, entries, more = read_entries(config.config)
+        return place, entries, [*more, *_flat(config.more, "--option", {})]
     if isinstance(config, Mapping):
-        return "The configuration", list(_flat(config, "The configuration", {}))
+        return "The configuration", list(_sections(config, "The configuration", {})), []
     place = os.fspath(config)
-    return place, list(_entries(place))
+    return place, list(file_entries(place)), []
 
 
-def _entries(path: str) -> Iterator[Entry]:
-    """The entries of a file, those of included files first."""
+def file_entries(path: str) -> Iterator[Entry]:
+    """The entries of a file, those of included files first. Raises ConfigError."""
     folder, _, name = path.rpartition("/")
     try:
         data = open_storage(folder or ".").read(name, 1 << 24)
     except PathNotFound as error:
         raise ConfigError(f"There is no configuration {path!r}.") from error
     if path.endswith(".toml"):
-        lines = _lines_of(data.decode("utf-8", "replace"), "=")
-        yield from _flat(_toml(data, path), path, lines)
+        yield from _sections(_toml(data, path), path, _toml_lines(data.decode("utf-8", "replace")))
         return
-    lines = _lines_of(data.decode("iso-8859-1"), "=: \t")
+    lines = _lines_of(data.decode("iso-8859-1"))
     properties = parse_properties(data, path)
     for key, text in properties.items():
         if key in _INCLUDES:
-            yield from _entries(text if text.startswith("/") or ":" in text else f"{folder or '.'}/{text}")
+            yield from file_entries(text if text.startswith("/") or ":" in text else f"{folder or '.'}/{text}")
     for key, text in properties.items():
         if key not in _INCLUDES:
             yield Entry(key, text, _place(path, key, lines))
@@ -197,6 +219,24 @@ def _toml(data: bytes, path: str) -> Mapping[str, object]:
         raise ConfigError(f"{path}: no TOML: {error}.") from error
 
 
+def _sections(values: Mapping[str, object], place: str, lines: Mapping[str, int]) -> Iterator[Entry]:
+    """The entries, those of `tables` with the name of their table. Raises ConfigError."""
+    yield from _flat({name: value for name, value in values.items() if name != _TABLES}, place, lines)
+    tables = values.get(_TABLES, {})
+    if not isinstance(tables, Mapping) or not all(isinstance(one, Mapping) for one in tables.values()):
+        raise ConfigError(f"{_place(place, _TABLES, lines)}: expected a section for each table: [tables.orders].")
+    for table, own in tables.items():
+        for entry in _flat(own, place, lines, f"{_TABLES}.{table}"):
+            key = entry.key.removeprefix(f"{_TABLES}.{table}.")
+            head, _, tail = key.partition(".")
+            if find_spec(key) is None and find_spec(canonical(tail)) is not None:
+                # As a key of the source's client it would get lost.
+                raise ConfigError(f'{entry.place}: a name with a dot is quoted: [tables."{table}.{head}"].')
+            yield Entry(key, entry.text, entry.place, table)
+        if not own:
+            yield Entry("", "", _place(place, f"{_TABLES}.{table}", lines), table)
+
+
 def _flat(values: Mapping[str, object], place: str, lines: Mapping[str, int], before: str = "") -> Iterator[Entry]:
     """The entries of nested tables, their names joined by dots."""
     for name, value in values.items():
@@ -207,23 +247,39 @@ def _flat(values: Mapping[str, object], place: str, lines: Mapping[str, int], be
             yield Entry(key, text_of(value), _place(place, key, lines))
 
 
-def _lines_of(text: str, separators: str) -> dict[str, int]:
-    """What stands before the first separator of each line → the line's number."""
+def _toml_lines(text: str) -> dict[str, int]:
+    """Each key with the name of its section → the line's number; the sections themselves, too."""
+    numbers: dict[str, int] = {}
+    section = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        bare = line.replace('"', "").replace("'", "").strip()
+        if bare.startswith("["):
+            section = bare.partition("]")[0].lstrip("[").strip()
+            numbers.setdefault(section, number)
+        elif "=" in bare:
+            key = bare.partition("=")[0].strip()
+            numbers.setdefault(f"{section}.{key}" if section else key, number)
+    return numbers
+
+
+def _lines_of(text: str) -> dict[str, int]:
+    """What stands before the first separator of each line of properties → the line's number."""
     numbers: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
-        cut = min((at for at in map(line.find, separators) if at > 0), default=len(line))
-        numbers.setdefault(line[:cut].strip().replace('"', "").replace("'", ""), number)
+        cut = min((at for at in map(line.find, "=: \t") if at > 0), default=len(line))
+        numbers.setdefault(line[:cut].strip(), number)
     return numbers
 
 
 def _place(path: str, key: str, lines: Mapping[str, int]) -> str:
-    """The file and the line of a key. In TOML the head of a key may stand above, as the name of a table."""
+    """The file and the line of a key. An inline table of TOML has a line for all its keys."""
     parts = key.split(".")
-    number = next((lines[tail] for at in range(len(parts)) if (tail := ".".join(parts[at:])) in lines), None)
+    heads = (".".join(parts[:end]) for end in range(len(parts), 0, -1))
+    number = next((lines[head] for head in heads if head in lines), None)
     return path if number is None else f"{path}:{number}"
 
 
-def _canonical(key: str) -> str:
+def canonical(key: str) -> str:
     """The key of an entry in Hudi's spelling of today."""
     if key.startswith(_OLD_PREFIX):
         newer = STREAMER_PREFIX + key.removeprefix(_OLD_PREFIX)

@@ -17,6 +17,7 @@ from tests.support.pages import examples
 from tests.support.source import ROOT
 
 PIPELINES = re.findall(r"^```toml\n(.*?)^```", (ROOT / "docs" / "streamer.md").read_text(), re.M | re.S)
+SEVERAL = [PIPELINES.pop(at) for at, text in reversed(list(enumerate(PIPELINES))) if "[tables." in text]
 OTHER = (ROOT / "docs" / "coming-from" / "hoodiestreamer.md").read_text()
 ORDERS = [{"id": 1, "ts": 1, "price": 2}, {"id": 2, "ts": 1, "price": 0}]
 
@@ -58,6 +59,19 @@ def test_a_pipeline_of_the_page_takes_at_most_15_lines_and_brings_its_rows(text:
     assert streamer.check().waiting == (1 if "price > 0" in text else 2)
     assert streamer.run(until_empty=True).rows == (1 if "price > 0" in text else 2)
     streamer.close()
+
+
+def test_the_configuration_of_several_tables_takes_at_most_15_lines_and_fills_all_of_them(places: Path) -> None:
+    (text,) = SEVERAL
+    assert len(text.splitlines()) <= 15
+    (places / "p.toml").write_text(placed(text, places))
+
+    assert Streamer(places / "p.toml").check().waiting == 4
+    assert {name: one.rows for name, one in Streamer(places / "p.toml").run().tables.items()} == {
+        "new_orders": 2,
+        "shop.rides": 2,
+    }
+    assert HudiTable.open(places / "lake" / "shop" / "rides").scan().count() == 2
 
 
 def test_the_source_of_ones_own_on_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

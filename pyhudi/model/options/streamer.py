@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from pyhudi.model.options.declare import option, part
 from pyhudi.model.options.spec import Kind, OptionScope
+from pyhudi.model.options.streamer_tables import RegistryPartsOptions, TablesOptions
 
 __all__ = [
     "STREAMER_PREFIX",
@@ -122,6 +123,7 @@ class SchemaProviderOptions:
         Kind.TEXT,
         scopes=_STREAM,
     )
+    registry_parts: RegistryPartsOptions = part(RegistryPartsOptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +175,12 @@ class StreamerOptions:
     """Options of a pipeline, but for those of its writes."""
 
     target: str | None = option(
-        "hoodie.streamer.target-base-path", None, "The table that is written.", Kind.TEXT, scopes=_STREAM
+        "hoodie.streamer.target-base-path",
+        None,
+        "The table that is written.",
+        Kind.TEXT,
+        aliases=("hoodie.streamer.ingestion.targetBasePath",),
+        scopes=_STREAM,
     )
     source: str = option(
         "hoodie.streamer.source-class",
@@ -202,6 +209,7 @@ class StreamerOptions:
         (),
         "What happens to a batch, one after the other: SqlQueryBasedTransformer, SqlFileBasedTransformer, "
         "FlatteningTransformer, or `module:function` of one's own from an Arrow table to another.",
+        aliases=("hoodie.streamer.transformer.class",),
         scopes=_STREAM,
     )
     filters_dupes: bool = option(
@@ -274,3 +282,4 @@ class StreamerOptions:
     schemas: SchemaProviderOptions = part(SchemaProviderOptions)
     transformers: TransformerOptions = part(TransformerOptions)
     quarantine: QuarantineOptions = part(QuarantineOptions)
+    tables: TablesOptions = part(TablesOptions)

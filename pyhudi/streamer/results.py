@@ -1,0 +1,108 @@
+"""What runs and checks of pipelines answer. Of several tables: the sums, and each table's own by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pyhudi.display import text_table
+from pyhudi.errors import HudiError
+from pyhudi.result import Json, Result
+from pyhudi.streamer.pipeline import Round
+
+__all__ = ["StreamerCheck", "StreamerRun", "TablesFailed", "sum_of"]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class StreamerRun(Result):
+    """What a run did. `rows`: brought into the table; `rejected`: set aside, or left out; `lost`: that the source had
+    no longer. `checkpoint`: where the next run begins. `tables`: of several tables each one's own. `error`: what its
+    last round ended with.
+    """
+
+    rounds: int = 0
+    commits: int = 0
+    rows: int = 0
+    rejected: int = 0
+    lost: int = 0
+    checkpoint: str | None = None
+    tables: Mapping[str, StreamerRun] = field(default_factory=dict)
+    error: str | None = None
+
+    @property
+    def failed(self) -> list[str]:
+        """The tables whose last round failed."""
+        return [name for name, one in self.tables.items() if one.error is not None]
+
+    def __str__(self) -> str:
+        aside = f", {self.rejected:,} did not fit" if self.rejected else ""
+        lost = f", {self.lost:,} were lost at the source" if self.lost else ""
+        at = f"; the next run begins at {self.checkpoint}" if self.checkpoint else ""
+        failed = f"; failed: {self.error}" if self.error else ""
+        text = f"{self.rows:,} rows in {self.commits} commits{aside}{lost}{at}{failed}"
+        if not self.tables:
+            return text
+        names = f"; failed: {', '.join(self.failed)}" if self.failed else ""
+        return "\n".join([*(f"{name}: {one}" for name, one in self.tables.items()), f"in all: {text}{names}"])
+
+    def _and(self, done: Round) -> StreamerRun:
+        return StreamerRun(
+            self.rounds + 1,
+            self.commits + (done.written is not None),
+            self.rows + done.rows,
+            self.rejected + done.rejected,
+            self.lost + done.lost,
+            done.checkpoint or self.checkpoint,
+        )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class StreamerCheck(Result):
+    """What a round would do. `rows`: the first ones, as they would be written; `columns`: name → type; `waiting`: rows
+    that were read for it; `rejected`: reasons of rows that don't fit. `tables`: of several tables each one's own.
+    `error`: why the round would fail.
+    """
+
+    target: str
+    source: str
+    begins_at: str | None
+    waiting: int
+    columns: dict[str, str]
+    rows: list[dict[str, Json]]
+    rejected: list[str]
+    tables: Mapping[str, StreamerCheck] = field(default_factory=dict)
+    error: str | None = None
+
+    @property
+    def failed(self) -> list[str]:
+        """The tables whose round would fail."""
+        return [name for name, one in self.tables.items() if one.error is not None]
+
+    def __str__(self) -> str:
+        if self.tables:
+            return "\n\n".join(str(one) for one in self.tables.values())
+        head = f"{self.source} → {self.target}, from {self.begins_at or 'the beginning'}: nothing was written"
+        if self.error is not None:
+            return f"{head}\n{self.error}"
+        shown = [[str(row.get(name)) for name in self.columns] for row in self.rows]
+        body = text_table(list(self.columns), shown) if self.columns else "there is nothing to read"
+        return "\n".join([head, body, *self.rejected])
+
+
+class TablesFailed(HudiError):
+    """Tables of a configuration failed, and the others went on. `result`: of all of them."""
+
+    result: StreamerRun | StreamerCheck | None = None
+
+
+def sum_of(tables: Mapping[str, StreamerRun]) -> StreamerRun:
+    """The run of several tables."""
+    ones = tables.values()
+    return StreamerRun(
+        sum(one.rounds for one in ones),
+        sum(one.commits for one in ones),
+        sum(one.rows for one in ones),
+        sum(one.rejected for one in ones),
+        sum(one.lost for one in ones),
+        tables=dict(tables),
+    )
