@@ -7,16 +7,19 @@ a terminal or a pickle.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 __all__ = [
     "QUOTED_CHARACTERS",
     "brief",
     "excerpt",
     "holds_credentials",
+    "is_secret",
     "is_text",
     "message",
     "quoted",
     "without_credentials",
+    "without_secrets",
 ]
 
 # A note of a lock, a path, a value: two lines of a terminal identify it.
@@ -35,7 +38,9 @@ _GRANTS = re.compile(
     r"(?i)([?&;](?:(?:[\w.-]{0,40}[_.-])?(?:secret|password|passwd|token|signature|credential|access[._-]?key"
     r"|account[._-]?key|secret[._-]?key|key[._-]?id)(?:[_-]?id)?|sig|awsaccesskeyid|googleaccessid)=)[^&;\s'\"]+"
 )
-_SECRET_NAME = re.compile(r"(?i)secret|password|passwd|token|credential|access[._-]?key|account[._-]?key|signature")
+_SECRET_NAME = re.compile(
+    r"(?i)secret|password|passwd|token|credential|access[._-]?key|account[._-]?key|sas[._-]?key|signature"
+)
 _SIGNATURE = re.compile(r"\bsig=[^&'\"\s]+")
 _HALVES = re.compile("[\ud800-\udfff]")
 
@@ -52,6 +57,16 @@ def without_credentials(text: str) -> str:
 def is_secret(name: str) -> bool:
     """True if the value of an option of this name must never be shown."""
     return _SECRET_NAME.search(name) is not None
+
+
+def without_secrets(error: Exception, options: Mapping[str, str]) -> Exception:
+    """Return the error, or one of its text with `***` in place of credentials and of the values of secret options."""
+    text = str(error)
+    clean = without_credentials(text)
+    for name, value in options.items():
+        if value and is_secret(name):
+            clean = clean.replace(value, _HIDDEN)
+    return error if clean == text else OSError(clean)
 
 
 def holds_credentials(uri: str) -> bool:

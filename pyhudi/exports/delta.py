@@ -16,7 +16,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -29,6 +29,8 @@ from pyhudi.exports.delta_schema import delta_columns
 from pyhudi.exports.target import MustBeMadeAgain, Outrun
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options.exporting import ExportOptions
+from pyhudi.redaction import without_secrets
+from pyhudi.storage.other_clients import deltalake_options
 
 if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable
@@ -46,9 +48,12 @@ _CONFIGURATION = {"delta.deletedFileRetentionDuration": "interval 36500 days"}
 
 @dataclass(slots=True)
 class DeltaTarget:
-    """The Delta log of one table. `table`, `before`: as it was read, or made, last."""
+    """The Delta log of one table. `store`: deltalake's options of the table's store; its keys are among them. `table`,
+    `before`: as it was read, or made, last.
+    """
 
     meta: MetaClient
+    store: Mapping[str, str] = field(default_factory=dict, repr=False)
     table: DeltaTable | None = None
     before: ExportedState | None = None
 
@@ -58,7 +63,8 @@ class DeltaTarget:
 
     @property
     def location(self) -> str:
-        return self.meta.storage.root
+        root = self.meta.storage.root
+        return f"s3://{root.removeprefix('s3n://')}" if root.startswith("s3n://") else root  # deltalake knows no s3n
 
     def close(self) -> None:
         """There are no connections."""
@@ -84,10 +90,11 @@ class DeltaTarget:
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError
 
-        if not DeltaTable.is_deltatable(self.location):
+        store = dict(self.store)
+        if not DeltaTable.is_deltatable(self.location, store):
             return None
         try:
-            return DeltaTable(self.location)
+            return DeltaTable(self.location, storage_options=store)
         except DeltaError:
             names = [entry.name for entry in self.meta.storage.list(_LOG)]
             if any(name == _FIRST_VERSION or _CHECKPOINT in name for name in names):
@@ -171,9 +178,10 @@ class DeltaTarget:
                 "error",
                 list(commit.partition_columns),
                 configuration=_CONFIGURATION,
+                storage_options=dict(self.store),
                 commit_properties=_names(commit.instant, commit.completion_time),
             )
-            self.table = DeltaTable(self.location)
+            self.table = DeltaTable(self.location, storage_options=dict(self.store))
         self._has(commit)
 
     def _has(self, commit: ExportCommit) -> None:
@@ -220,15 +228,15 @@ class DeltaTarget:
 
         try:
             yield
-        except CommitFailedError as error:
-            raise Outrun(f"{self.location}: another export was faster: {error}") from error
         except (DeltaError, OSError) as error:
-            if self.table is None and "already exists" in str(error):
-                raise Outrun(f"{self.location}: another export was faster: {error}") from error
+            cause = without_secrets(error, self.store)
+            is_late = self.table is None and "already exists" in str(error)
+            if is_late or isinstance(error, CommitFailedError):
+                raise Outrun(f"{self.location}: another export was faster: {cause}") from cause
             raise StorageError(
-                f"{self.location}: deltalake can't do its part ({type(error).__name__}: {error}). What was exported "
+                f"{self.location}: deltalake can't do its part ({type(error).__name__}: {cause}). What was exported "
                 "before stays as it is; export again."
-            ) from error
+            ) from cause
 
 
 def _names(instant: str, completion_time: str) -> CommitProperties:
@@ -262,4 +270,8 @@ def open_delta(meta: MetaClient, options: ExportOptions) -> DeltaTarget:
             f"{root}: deltalake takes {decoded[0]!r} in the name of a folder for another character, and "
             "looks elsewhere. Rename the folder. Nothing was exported."
         )
-    return DeltaTarget(meta)
+    if "://" in root and ("?" in root or "#" in root):
+        raise UnsupportedTable(
+            f"{root}: '?' and '#' end an address for deltalake. Move the table. Nothing was exported."
+        )
+    return DeltaTarget(meta, deltalake_options(meta.storage))

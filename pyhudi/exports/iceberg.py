@@ -18,15 +18,17 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from pyhudi.errors import ConfigError, HudiError, MissingLibrary, StorageError, TableExists, UnsupportedTable
+from pyhudi.errors import ConfigError, HudiError, StorageError, TableExists, UnsupportedTable
 from pyhudi.exports.commits import ExportCommit, ExportedState
+from pyhudi.exports.iceberg_catalog import open_catalog
 from pyhudi.exports.target import MustBeMadeAgain, Outrun
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.filenames import SCHEMA_FOLDER, base_file_parts
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options.exporting import ExportOptions
-from pyhudi.model.options.iceberg import ICEBERG_CATALOG_PREFIX, IcebergOptions, key_of_iceberg
+from pyhudi.model.options.iceberg import IcebergOptions, key_of_iceberg
 from pyhudi.queries.plan import schema_history
+from pyhudi.redaction import without_secrets
 from pyhudi.schema.internal import InternalSchema, schema_as_of
 from pyhudi.services.clean.exported import note_export
 
@@ -326,15 +328,16 @@ class IcebergTarget:
             yield
         except (HudiError, MustBeMadeAgain):
             raise
-        except (CommitFailedException, TableAlreadyExistsError) as error:
-            raise Outrun(f"{self._where} was changed meanwhile: {error}") from error
-        except CommitStateUnknownException as error:
-            raise StorageError(
-                f"{self._where}: nobody knows whether the catalog took the commit: {error}. Export again: the next "
-                "export finds out."
-            ) from error
         except Exception as error:  # each catalog has a client of its own, with errors of its own
-            raise StorageError(f"{self._where}: the catalog refused: {type(error).__name__}: {error}") from error
+            cause = without_secrets(error, self.catalog.properties)
+            if isinstance(error, CommitFailedException | TableAlreadyExistsError):
+                raise Outrun(f"{self._where} was changed meanwhile: {cause}") from cause
+            if isinstance(error, CommitStateUnknownException):
+                raise StorageError(
+                    f"{self._where}: nobody knows whether the catalog took the commit: {cause}. Export again: the next "
+                    "export finds out."
+                ) from cause
+            raise StorageError(f"{self._where}: the catalog refused: {type(error).__name__}: {cause}") from cause
 
 
 _AGAIN = "Rewrite the older files (table.cluster())."
@@ -361,26 +364,6 @@ def _with_meta_columns(written: InternalSchema, now: pa.Schema) -> pa.Schema:
     return pa.schema([*meta, *written.to_arrow()])
 
 
-def _catalog(options: IcebergOptions) -> Catalog:
-    from pyiceberg.catalog import load_catalog
-    from pyiceberg.exceptions import NotInstalledError
-
-    try:
-        return load_catalog(options.catalog, **options.properties)
-    except NotInstalledError as error:
-        raise MissingLibrary(f"The Iceberg catalog {options.catalog!r} needs a library: {error}.") from error
-    except (ValueError, KeyError) as error:
-        raise ConfigError(
-            f"The Iceberg catalog {options.catalog!r} can't be opened: {error}. Give its properties as options, "
-            f"{ICEBERG_CATALOG_PREFIX}<property> (type, uri, warehouse), or in ~/.pyiceberg.yaml. Nothing was exported."
-        ) from error
-    except Exception as error:  # of its client: no server, no rights
-        raise StorageError(
-            f"The Iceberg catalog {options.catalog!r} does not answer: {type(error).__name__}: {error}. Nothing was "
-            "exported."
-        ) from error
-
-
 def open_iceberg(meta: MetaClient, options: ExportOptions) -> IcebergTarget:
     """The Iceberg table of a table. Raises ConfigError for an unknown catalog, MissingLibrary, StorageError."""
-    return IcebergTarget(meta, options.iceberg, _catalog(options.iceberg))
+    return IcebergTarget(meta, options.iceberg, open_catalog(options.iceberg, meta.storage))
