@@ -43,6 +43,11 @@ class RowColumns:
     schema: pa.Schema
     is_whole: bool = False
 
+    def without(self, prefix: str) -> RowColumns:
+        """Without the columns whose names begin so, which the source adds itself."""
+        fields = [field for field in self.schema if not field.name.startswith(prefix)]
+        return self if len(fields) == len(self.schema) else RowColumns(pa.schema(fields), self.is_whole)
+
 
 @dataclass(frozen=True, slots=True)
 class Decoded:

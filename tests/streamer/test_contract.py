@@ -18,8 +18,10 @@ from pyhudi.storage.clock import SystemClock
 from pyhudi.streamer.checkpoints import Start
 from pyhudi.streamer.json_messages import RowColumns
 from pyhudi.streamer.settings import load_settings
+from pyhudi.streamer.sources import kinesis
 from pyhudi.streamer.sources.registry import SOURCES, open_source
 from pyhudi.streamer.sources.source import SourceSetting, SplitSource
+from tests.support.kinesis import Kinesis
 
 ROWS = pa.table({"id": [1, 2, 3]})
 NOTHING = RowColumns(pa.schema([]))
@@ -41,7 +43,7 @@ FILES: dict[str, Callable[[str], object]] = {
 KAFKA = ("JsonKafkaSource", "TextKafkaSource", "AvroKafkaSource")  # values of Avro have their own test
 
 
-def settings_of(name: str, tmp_path: Path) -> dict[str, object]:
+def settings_of(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     if name in FILES:
         (tmp_path / "in").mkdir()
         FILES[name](str(tmp_path / "in" / "a"))
@@ -50,6 +52,12 @@ def settings_of(name: str, tmp_path: Path) -> dict[str, object]:
         write_hudi(tmp_path / "s", ROWS, record_key="id")
         strategy = {"hoodie.streamer.source.hoodieincr.missing.checkpoint.strategy": "READ_UPTO_LATEST_COMMIT"}
         return {"hoodie.streamer.source.hoodieincr.path": str(tmp_path / "s"), **strategy}
+    if name == "JsonKinesisSource":
+        stream = Kinesis()
+        stream.put(stream.opened(), *ROWS.to_pylist())
+        monkeypatch.setattr(kinesis, "aws_client", lambda *given: stream)
+        keys = "hoodie.streamer.source.kinesis."
+        return {f"{keys}stream.name": "s", f"{keys}starting.position": "EARLIEST"}
     assert name in KAFKA, "a new source: say here how it gets three rows"
     kafka = pytest.importorskip("confluent_kafka")
     producer = kafka.Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "x:1"})
@@ -63,8 +71,10 @@ def settings_of(name: str, tmp_path: Path) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("name", sorted(SOURCES.entries))
-def test_a_batch_is_the_same_from_the_same_checkpoint_and_nothing_is_behind_its_own(name: str, tmp_path: Path) -> None:
-    given = {"target-base-path": str(tmp_path / "t"), "source-class": name, **settings_of(name, tmp_path)}
+def test_a_batch_is_the_same_from_the_same_checkpoint_and_nothing_is_behind_its_own(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {"target-base-path": str(tmp_path / "t"), "source-class": name, **settings_of(name, tmp_path, monkeypatch)}
     source = open_source(SourceSetting(load_settings(given), SystemClock()))
 
     first = source.read(Start(None), None, NOTHING)
@@ -80,9 +90,9 @@ def test_a_batch_is_the_same_from_the_same_checkpoint_and_nothing_is_behind_its_
 
 @pytest.mark.parametrize("name", sorted(SOURCES.entries))
 def test_the_parts_of_a_batch_are_together_what_it_is_whole_also_when_another_process_fetches_them(
-    name: str, tmp_path: Path
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given = {"target-base-path": str(tmp_path / "t"), "source-class": name, **settings_of(name, tmp_path)}
+    given = {"target-base-path": str(tmp_path / "t"), "source-class": name, **settings_of(name, tmp_path, monkeypatch)}
     setting = SourceSetting(load_settings(given), SystemClock())
     source = open_source(setting)
     if not isinstance(source, SplitSource):

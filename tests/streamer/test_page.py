@@ -13,6 +13,8 @@ import pytest
 
 from pyhudi import HudiTable, Streamer, write_hudi
 from pyhudi.streamer.settings import load_settings
+from pyhudi.streamer.sources import kinesis
+from tests.support.kinesis import Kinesis
 from tests.support.pages import examples
 from tests.support.source import ROOT
 
@@ -38,7 +40,9 @@ def placed(text: str, places: Path) -> str:
 
 
 @pytest.mark.parametrize("text", PIPELINES, ids=lambda text: re.search(r"base-path = \"/lake/(\w+)", text)[1])  # type: ignore[index]
-def test_a_pipeline_of_the_page_takes_at_most_15_lines_and_brings_its_rows(text: str, places: Path) -> None:
+def test_a_pipeline_of_the_page_takes_at_most_15_lines_and_brings_its_rows(
+    text: str, places: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert len(text.splitlines()) <= 15
     if "transformer.sql" in text:
         pytest.importorskip("duckdb")
@@ -50,6 +54,11 @@ def test_a_pipeline_of_the_page_takes_at_most_15_lines_and_brings_its_rows(text:
             producer.produce("payments", json.dumps(order))
         producer.flush(10)
         text = text.replace("localhost:9092", f"{broker.host}:{broker.port}")
+    if "JsonKinesisSource" in text:
+        pytest.importorskip("boto3")
+        stream = Kinesis()
+        stream.put(stream.opened(), *ORDERS)
+        monkeypatch.setattr(kinesis, "aws_client", lambda *given: stream)
     write_hudi(places / "lake" / "orders", pa.Table.from_pylist(ORDERS), record_key="id")
     if 'orders"\n' in text.partition("record_key")[0] and "clean_orders" not in text:
         text = text.replace("/lake/orders", "/lake/new_orders")

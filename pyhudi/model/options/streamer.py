@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pyhudi.model.options.aws_sources import KinesisOptions
 from pyhudi.model.options.declare import option, part
 from pyhudi.model.options.spec import Kind, OptionScope
 from pyhudi.model.options.streamer_tables import RegistryPartsOptions, TablesOptions
@@ -279,6 +280,7 @@ class StreamerOptions:
     files: FilesOptions = part(FilesOptions)
     kafka: KafkaOptions = part(KafkaOptions)
     hudi: HudiSourceOptions = part(HudiSourceOptions)
+    kinesis: KinesisOptions = part(KinesisOptions)
     schemas: SchemaProviderOptions = part(SchemaProviderOptions)
     transformers: TransformerOptions = part(TransformerOptions)
     quarantine: QuarantineOptions = part(QuarantineOptions)

@@ -91,11 +91,7 @@ class JsonValues:
 
     def decode(self, events: Events, columns: RowColumns) -> Decoded:
         """By Arrow's parser."""
-        names = [name for name in columns.schema.names if not name.startswith(_OFFSETS)]
-        own = (
-            columns.schema if len(names) == len(columns.schema) else pa.schema([columns.schema.field(n) for n in names])
-        )
-        return decode_json(events.values, RowColumns(own, columns.is_whole))
+        return decode_json(events.values, columns.without(_OFFSETS))
 
 
 class TextValues:

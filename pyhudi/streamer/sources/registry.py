@@ -23,9 +23,10 @@ _ROWS = {
     "JsonKafkaSource": f"{_HERE}.kafka:JsonKafka",
     "AvroKafkaSource": f"{_HERE}.kafka:AvroKafka",
     "TextKafkaSource": f"{_HERE}.kafka:TextKafka",
+    "JsonKinesisSource": f"{_HERE}.kinesis:JsonKinesis",
 }
 NOT_YET = (
-    "ProtoKafkaSource", "JsonKinesisSource", "PulsarSource", "HiveIncrPullSource", "JdbcSource", "SqlSource",
+    "ProtoKafkaSource", "PulsarSource", "HiveIncrPullSource", "JdbcSource", "SqlSource",
     "SqlFileBasedSource", "S3EventsSource", "S3EventsHoodieIncrSource", "GcsEventsSource", "GcsEventsHoodieIncrSource",
     "PostgresDebeziumSource", "MysqlDebeziumSource",
 )  # fmt: skip
