@@ -40,7 +40,7 @@ class ActionContext(TableContext):
 
     @property
     def tasks_may_outlive_it(self) -> bool:
-        """Can a task go on when its call has ended? Not in this process, which waits for its threads."""
+        """True if a task can outlive its call. In this process it can't: the call waits for its threads."""
         return not getattr(self.engine, "shares_memory", False)
 
 
@@ -49,8 +49,8 @@ class Schedule:
     """First phase: the decisions before any row is read. `schema`: data columns of the table after the action.
 
     `history`: the table's schemas with ids of columns, newest first, () where columns match by name; `internal_schema`:
-    the newest of them, in the commit's form. `new_schema`: the schema that this action adds to the history. `time`: of
-    an action whose instant time is fixed.
+    the newest of them, in the commit's form. `new_schema`: the schema that this action adds to the history. `time`: the
+    instant time if it is fixed.
     """
 
     schema: pa.Schema
@@ -93,7 +93,7 @@ class PreparedWrite(Generic[PlanT]):
 
 @dataclass
 class Stopwatch:
-    """Seconds by phase of one action, from `began_s` on."""
+    """Seconds by phase of one action, starting at `began_s`."""
 
     clock: Clock
     seconds: dict[str, float] = field(default_factory=dict)
@@ -104,7 +104,7 @@ class Stopwatch:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """The block is this phase: it is a span, and its time is added up."""
+        """Run the block as this phase: it gets a span, and its time is added to the phase."""
         start = self.clock.monotonic_s()
         try:
             with span(f"hudi.{name}"), in_phase(name):
@@ -115,7 +115,7 @@ class Stopwatch:
 
 @contextmanager
 def action_span(operation: str, context: TableContext) -> Iterator[Span | None]:
-    """A span around an action, for those of its phases, and the words for it."""
+    """A span around an action and its phases; errors in it get a description of the action."""
     table = {"hudi.table": context.meta.storage.root, "hudi.operation": operation.lower()}
     with describing(operation, context.meta.config.table_name), span(f"hudi.{operation.lower()}", table) as opened:
         yield opened

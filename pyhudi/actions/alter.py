@@ -70,7 +70,7 @@ class AlterSchema:
         columns = without_meta(changed.to_arrow())
         check_twins(columns, meta.table_schema())
         stored = pa.schema([column for column in columns if column.name not in config.dropped_partition_fields])
-        bound_constraints(config, columns)  # one that names a column that goes must go first
+        bound_constraints(config, columns)  # a constraint on a dropped column must be dropped first
         needs_ids = any(_needs_ids(change, before[0]) for change in self.changes)
         if needs_ids and not history and self.keeps_history is False:
             raise ConfigError(
@@ -97,7 +97,7 @@ class AlterSchema:
 
 
 def _needs_ids(change: SchemaChange, before: InternalSchema) -> bool:
-    """Would readers that match columns by name misread older files after this change?"""
+    """True if readers that match columns by name would misread older files after this change."""
     if isinstance(change, AddColumn):
         return change.after is not None
     if isinstance(change, ChangeType):

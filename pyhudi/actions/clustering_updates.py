@@ -1,4 +1,4 @@
-"""Writes that meet a pending clustering, and the file groups in pending plans of table services.
+"""Writes to file groups of a pending clustering, and the file groups in pending plans of table services.
 
 An update strategy says whether a write may update the file groups of a pending clustering:
 
@@ -58,8 +58,8 @@ UPDATE_STRATEGIES: Registry[UpdateStrategy] = Registry(
 
 @dataclass(frozen=True, slots=True)
 class UpdateStrategy:
-    """`allows_updates`: updates go to file groups of a pending clustering. `plans_give_way`: the clustering is rolled
-    back then, unless a process is executing it.
+    """`allows_updates`: updates may go to file groups of a pending clustering. `plans_give_way`: it is then rolled
+    back, unless a process is executing it.
     """
 
     allows_updates: bool = False
@@ -85,20 +85,21 @@ def groups_closed_to_inserts(updated: Iterable[FileGroupId], context: ActionCont
     if not planned:
         return frozenset()
     strategy: UpdateStrategy = UPDATE_STRATEGIES.load(context.options.clustering.update_strategy)
-    hit = sorted(group for group in updated if group in planned)
-    gives_way = strategy.plans_give_way and not any(_is_running(planned[group], context) for group in hit)
-    if hit and (gives_way or context.options.clustering.rollback_pending_on_conflict):
-        rolled_back = {planned[group] for group in hit}
+    updates = sorted(group for group in updated if group in planned)
+    gives_way = strategy.plans_give_way and not any(_is_running(planned[group], context) for group in updates)
+    if updates and (gives_way or context.options.clustering.rollback_pending_on_conflict):
+        rolled_back = {planned[group] for group in updates}
         for instant in sorted(rolled_back):
             undo(instant, context)
             delete_rings(context.meta.storage, instant.requested_time)
         return frozenset(group for group, instant in planned.items() if instant not in rolled_back)
-    if hit and not strategy.allows_updates:
-        instant = planned[hit[0]]
+    if updates and not strategy.allows_updates:
+        instant = planned[updates[0]]
         kind = WriteConflict if _is_running(instant, context) else StandingConflict
         raise kind(
-            f"{context.meta.storage.root}: the write changes {hit[0].file_id} in {hit[0].partition_path!r}, which the "
-            f"{instant.action.value} {instant.requested_time} is going to replace by clustering. Nothing was written. "
+            f"{context.meta.storage.root}: the write changes {updates[0].file_id} in {updates[0].partition_path!r}, "
+            f"which the {instant.action.value} {instant.requested_time} is going to replace by clustering. Nothing was "
+            f"written. "
             f"Execute the clustering first (HudiTable.cluster), or drop it "
             f"(hoodie.clustering.rollback.pending.replacecommit.on.conflict=true), or let the write win "
             f"(hoodie.clustering.updates.strategy=ALLOW)."
@@ -107,7 +108,9 @@ def groups_closed_to_inserts(updated: Iterable[FileGroupId], context: ActionCont
 
 
 def _is_running(instant: Instant, context: ActionContext) -> bool:
-    """Is a process executing a plan? With the policy EAGER, a run in the writing process itself has no heartbeat."""
+    """True if a process is executing a plan. With the policy EAGER, a run in the writing process itself has no
+    heartbeat.
+    """
     if instant.state is not State.INFLIGHT:
         return False
     return not context.is_dead(instant.requested_time)
@@ -141,5 +144,5 @@ def groups_in_pending_plans(meta: MetaClient, services: Collection[ActionKind]) 
 
 
 def is_clustering(instant: Instant, meta: MetaClient) -> bool:
-    """Is a pending instant a clustering? Below version 8 only the plan distinguishes it from an overwrite."""
+    """True if a pending instant is a clustering. Below version 8 only the plan distinguishes it from an overwrite."""
     return meta.reader.clustering_plan(instant) is not None

@@ -90,8 +90,10 @@ def early_conflicts(instant: Instant, context: ActionContext) -> EarlyConflicts 
     is_service = instant.action.is_table_service
     if not (options.concurrency.detects_early and options.concurrency.is_optimistic) or is_service:
         return None
-    waiting = (i.requested_time for i in context.meta.timeline.pending() if i.action.is_table_service)
-    return EarlyConflicts(frozenset(waiting), options.heartbeat_interval_ms, options.heartbeat_misses, context.clock)
+    pending_services = (i.requested_time for i in context.meta.timeline.pending() if i.action.is_table_service)
+    return EarlyConflicts(
+        frozenset(pending_services), options.heartbeat_interval_ms, options.heartbeat_misses, context.clock
+    )
 
 
 def check_early(instant: Instant, profile: CommitMetadata | None, began: ActionContext) -> None:
@@ -212,8 +214,8 @@ def with_retries(
                 raise
             if not can_be_read_again(rows):
                 raise type(error)(
-                    f"{error} It was not run again by itself, because its rows come from a stream that can be read "
-                    f"once only; pass a pyarrow Table, or a function that gives the rows anew each time it is called."
+                    f"{error} It was not retried, because its rows come from a stream that can be read "
+                    f"once only; pass a pyarrow Table, or a function that returns the rows each time it is called."
                 ) from error
         clock.sleep_s(_pause_s(number, clock))
     raise AssertionError("unreachable")

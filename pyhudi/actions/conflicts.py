@@ -57,7 +57,7 @@ class ConflictStrategy(Protocol):
 
     @property
     def yields_to_plans(self) -> bool:
-        """Does a write give way to plans of table services made since it began?"""
+        """True if a write gives way to plans of table services made since it began."""
         ...
 
     def unit(self, group: FileGroupId) -> FileGroupId:
@@ -177,8 +177,8 @@ def check_conflicts(ours: OurWrite, others: Iterable[tuple[Instant, CommitMetada
     touched, rewritten = _by_unit(ours.touched, ours.strategy), _by_unit(ours.rewritten, ours.strategy)
     for instant, metadata in others:
         is_apart = ours.logs_are_parted and metadata.operation_type == OperationType.COMPACT
-        mine, theirs = rewritten if is_apart else touched, _by_unit(groups_of(metadata), ours.strategy)
-        shared = sorted(theirs[unit] for unit in mine.keys() & theirs.keys())
+        our_groups, their_groups = rewritten if is_apart else touched, _by_unit(groups_of(metadata), ours.strategy)
+        shared = sorted(their_groups[unit] for unit in our_groups.keys() & their_groups.keys())
         if shared:
             raise WriteConflict(
                 f"{ours.table}: while {ours.instant.action.value} {ours.instant.requested_time} was running, "
@@ -189,8 +189,8 @@ def check_conflicts(ours: OurWrite, others: Iterable[tuple[Instant, CommitMetada
 
 
 def check_emptied(ours: OurWrite, body: CommitMetadata, others: Iterable[tuple[Instant, CommitMetadata]]) -> None:
-    """Raise WriteConflict when a write takes out all rows of a partition, into which another has written since ours
-    began. The new file groups are not among those that ours replaces, so its rows would stay.
+    """Raise WriteConflict when a write deletes all rows of a partition into which another has written since ours began.
+    The other's new file groups are not among those that ours replaces, so its rows would remain.
 
     Args: body: of our write. others: as in `check_conflicts`.
     """

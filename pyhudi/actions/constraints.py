@@ -2,8 +2,8 @@
 
     hoodie.pyhudi.constraint.<name> = <SQL condition>
 
-A row breaks a constraint when its condition is false; an unknown one, as of a null, passes, as in SQL. PyHudi's writes
-check the rows that they write. Apache Hudi passes over the properties and checks nothing.
+A row breaks a constraint when its condition is false; an unknown condition, as for a null, passes, as in SQL. PyHudi's
+writes check the rows that they write. Apache Hudi ignores the properties and checks nothing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = [
     "constraints_on",
 ]
 
-CONSTRAINT_PREFIX = "hoodie.pyhudi.constraint."  # properties of our own, which Hudi passes over
+CONSTRAINT_PREFIX = "hoodie.pyhudi.constraint."  # properties of PyHudi's own, which Hudi ignores
 
 
 def constraints_of(config: TableConfig) -> dict[str, str]:
@@ -51,7 +51,7 @@ def constraints_of(config: TableConfig) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class BoundConstraint:
-    """A constraint on columns of a schema. `schema`: those that it needs. Picklable."""
+    """A constraint on columns of a schema. `schema`: the columns that it needs. Picklable."""
 
     name: str
     text: str
@@ -60,7 +60,7 @@ class BoundConstraint:
 
     @classmethod
     def of(cls, name: str, text: str, schema: pa.Schema) -> BoundConstraint:
-        """Raises ConfigError for a condition that these columns can't answer."""
+        """Bind the condition to the columns. Raises ConfigError if they can't answer it."""
         what = f"The constraint {name!r}"
         try:
             condition = condition_of(text, schema, timezone.utc)
@@ -71,12 +71,12 @@ class BoundConstraint:
             raise ConfigError(f"{what}, {text!r}: {error}") from error
 
     def broken_by(self, rows: pa.Table) -> Mask:
-        """Which rows break it. Columns that the rows lack are null."""
+        """A mask of the rows that break it. Columns that the rows lack are null."""
         given_names = set(rows.column_names)
         names = [name for name in self.schema.names if name in given_names]
         is_lacking = bool(self.schema.names) and not names  # a condition without columns lacks none
-        mine = _nulls(self.schema, len(rows)) if is_lacking else project(rows.select(names), self.schema)
-        values = truth_of(self.condition, mine, f"The constraint {self.name!r}")
+        columns = _nulls(self.schema, len(rows)) if is_lacking else project(rows.select(names), self.schema)
+        values = truth_of(self.condition, columns, f"The constraint {self.name!r}")
         return ~np.asarray(pc.fill_null(values, True), dtype=np.bool_)
 
 
@@ -112,9 +112,9 @@ def constraints_on(incoming: pa.Schema, meta: MetaClient) -> tuple[BoundConstrai
 def check_rows(
     constraints: Iterable[BoundConstraint], rows: pa.Table | pa.RecordBatch, rules: MergeRules | None = None
 ) -> None:
-    """Raise SchemaMismatch, with how many rows and one of them, when rows break a constraint.
+    """Raise SchemaMismatch when rows break a constraint, with their number and an example.
 
-    Rows that `rules` take for deletes are passed over.
+    Rows that are deletes by `rules` are skipped.
     """
     table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
     if rules is not None and (delete_flag_columns(table.schema) or marker_columns(table.schema, rules)):
@@ -129,7 +129,7 @@ def check_rows(
 def broken_constraint(
     constraint: BoundConstraint, count: int, example: pa.Table, *, adding: bool = False
 ) -> SchemaMismatch:
-    """The error for rows that break a constraint; `adding`: rows of the table, as it is added."""
+    """The error for rows that break a constraint; `adding`: the rows are stored, and the constraint is being added."""
     row = example.select([name for name in example.column_names if not name.startswith("_")]).to_pylist()[0]
     if adding:
         return SchemaMismatch(
@@ -145,7 +145,7 @@ def broken_constraint(
 
 @dataclass(frozen=True, slots=True)
 class CheckRows:
-    """Stream work: the rows as they are, once they have been checked."""
+    """Stream work: check the rows and pass them on unchanged."""
 
     constraints: tuple[BoundConstraint, ...]
     rules: MergeRules

@@ -78,7 +78,7 @@ def open_or_create(
     is_ours = False
     if not table_exists(storage):
         check_new(_planned_table(storage, options, clock))
-        # Another writer may be faster: then this write goes to its table, if that agrees with our options.
+        # Another writer may be faster: then this write uses its table, if that agrees with our options.
         with suppress(TableExists):
             create_from_options(storage, options, clock)
             is_ours = True
@@ -121,7 +121,7 @@ def create_from_options(
 
 
 def _warn_of_others(storage: Storage) -> None:
-    """Warn when the folder of a new table holds files of somebody else."""
+    """Warn when the folder of a new table holds other files."""
     others = sorted(entry.name for entry in storage.list("") if not entry.name.startswith((".", "_")))
     if others:
         warn_caller(
@@ -246,20 +246,20 @@ def table_removed_on_error(context: ActionContext) -> Iterator[None]:
     except BaseException as error:
         with uninterrupted():
             try:
-                stays = "another write is at work in it" if not _take_back(context) else ""
+                reason = "another write is at work in it" if not _take_back(context) else ""
             except Exception as second:
-                stays = str(second)
-        if stays:
+                reason = str(second)
+        if reason:
             add_note(
                 error,
-                f"The table that this write made at {context.meta.storage.root} could not be removed ({stays}). "
+                f"The table that this write made at {context.meta.storage.root} could not be removed ({reason}). "
                 "As long as no write to it is complete, the next first write may choose its key and type again.",
             )
         raise
 
 
 def is_unfinished(meta: MetaClient) -> bool:
-    """Is the table without any completed write? Files of a dead or running first write may exist."""
+    """True if the table has no completed write. Files of a dead or running first write may exist."""
     return (
         meta.config.create_schema is None
         and all(instant.action is ActionKind.ROLLBACK for instant in meta.timeline.completed())
@@ -268,7 +268,7 @@ def is_unfinished(meta: MetaClient) -> bool:
 
 
 def is_written(storage: Storage) -> bool:
-    """Must a save mode respect the table that is there? The table of a dead first write does not count."""
+    """True if a save mode must respect the existing table. The table of a dead first write does not count."""
     try:
         return not is_unfinished(MetaClient.load(storage))
     except TableNotFound:
@@ -279,37 +279,37 @@ def is_written(storage: Storage) -> bool:
 
 def options_for(
     storage: Storage,
-    given: Mapping[str, object],
+    call_options: Mapping[str, object],
     session: Mapping[str, str],
     config: TableConfig,
     new: Mapping[str, object] | None = None,
 ) -> tuple[WriteOptions, bool]:
-    """The options of a write to the existing table, and whether they are those of a new table in its place.
+    """The options of a write to the existing table, and True if they are those of a new table that replaces it.
 
     An unfinished table that disagrees with the options, or that a dead bootstrap left, is removed if they suffice for a
     new one.
 
-    Args:    new: the options for a new table, if other than those of the call.
+    Args:    call_options: the options of the call; new: the options for a new table, if they differ.
     Raises:  ConfigError.
     """
     try:
-        options = WriteOptions.parse(given, session, config)
+        options = WriteOptions.parse(call_options, session, config)
     except ConfigError:
-        for_new = _options_for_new(given if new is None else new, session)
+        for_new = _options_for_new(call_options if new is None else new, session)
         if for_new is None or not cleared(storage, for_new):
             raise
         return for_new, True
     if BASE_PATH_KEY in config.properties and is_unfinished(MetaClient.load(storage)):
-        for_new = _options_for_new(given if new is None else new, session)
+        for_new = _options_for_new(call_options if new is None else new, session)
         if for_new is not None and cleared(storage, for_new):
             return for_new, True
     return options, False
 
 
-def _options_for_new(given: Mapping[str, object], session: Mapping[str, str]) -> WriteOptions | None:
+def _options_for_new(call_options: Mapping[str, object], session: Mapping[str, str]) -> WriteOptions | None:
     """The options of a new table; None when they don't suffice for one."""
     try:
-        options = WriteOptions.parse(given, session, None)
+        options = WriteOptions.parse(call_options, session, None)
         new_table_properties(new_table(options))
     except ConfigError:
         return None
@@ -317,7 +317,7 @@ def _options_for_new(given: Mapping[str, object], session: Mapping[str, str]) ->
 
 
 def cleared(storage: Storage, options: WriteOptions) -> bool:
-    """Undo the dead writers of an unfinished table and remove it; False when it holds more, and stays."""
+    """Undo the dead writers of an unfinished table and remove it; False if it holds more, and is kept."""
     clock = SystemClock()
     meta = MetaClient.load(storage, clock)
     if not is_unfinished(meta):
@@ -327,7 +327,7 @@ def cleared(storage: Storage, options: WriteOptions) -> bool:
 
 
 def _take_back(context: ActionContext) -> bool:
-    """Remove a table without writes and data; False when it has some. Other files in its folder stay.
+    """Remove a table without writes and data; False if it has some. Other files in its folder are kept.
 
     Writers put their instants on the timeline under the lock, and check that the table still exists.
     """

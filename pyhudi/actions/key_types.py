@@ -1,7 +1,7 @@
 """Rows whose key and partition columns get the table's types, before a key or a path is made of them.
 
-Every write and every change takes its rows through `with_key_types`, so all doors follow one rule:
-`pyhudi.schema.exact` says which values have a place in the column's type, and the others are refused. Of a nested
+Every write and every change passes its rows through `with_key_types`, so all entry points follow one rule:
+`pyhudi.schema.exact` says which values the column's type can hold, and the others are refused. Of a nested
 field, such as `addr.city`, only that field changes.
 Source: docs/formats/keys.md, "Text of values"; docs/compatibility.md, "Sides taken".
 """
@@ -62,7 +62,7 @@ def _typed_at(source: pa.DataType, target: pa.DataType, path: Sequence[str], fie
     """`source` with the type of the field at `path` as in `target`."""
     if path:
         if not (pt.is_struct(source) and pt.is_struct(target)):
-            return source  # whoever needs the field says that it is missing
+            return source  # the key generator reports the missing field
         if source.get_field_index(path[0]) < 0 or target.get_field_index(path[0]) < 0:
             return source
         inner = _typed_at(source.field(path[0]).type, target.field(path[0]).type, path[1:], field)

@@ -94,8 +94,10 @@ def table_lock(options: WriteOptions, storage: Storage, clock: Clock) -> LockPro
 
 
 def settle_metadata_table(context: ActionContext) -> Opened:
-    """When the metadata table does not match the options and the table's state: it is created, built anew, or removed,
-    under the table's lock. A check without the lock comes first, so that most writes need not take it.
+    """Create, rebuild or remove the metadata table under the lock if it does not match the options and the table's
+    state.
+
+    A check without the lock comes first, so that most writes need not take it.
     """
     options = context.options
     if _is_settled(context.meta, options.metadata):
@@ -105,24 +107,25 @@ def settle_metadata_table(context: ActionContext) -> Opened:
 
 
 def drop_unreadable_plans(context: ActionContext) -> Opened:
-    """Writers, where a power cut may have cut off files: pending instants whose plans can't be read are undone."""
+    """For writers, where a power cut may have cut off files: undo pending instants whose plans can't be read."""
     return _reloaded(context, drop_damaged_plans(context))
 
 
 def finish_dead_restores(context: ActionContext) -> Opened:
-    """When a restore has died: it is finished before anything else happens to the table."""
+    """If a restore has died, finish it before anything else happens to the table."""
     return _reloaded(context, finish_restores(context))
 
 
 def delete_orphaned_files(context: ActionContext) -> Opened:
-    """Writers: markers, staged index files and heartbeats of instants that are complete or archived are deleted. Their
-    writers died before deleting them, or a task outlived its write. The files that such a task has announced, and that
-    the commit does not name, are deleted, too.
+    """For writers: delete markers, staged index files and heartbeats of instants that are complete or archived. Their
+    writers died before deleting them, or a task outlived its write. Files that such a task has announced, and that the
+    commit does not name, are deleted, too.
 
     New tables whose processes died before they could replace this one are deleted as well.
 
-    The others are harmless, but would stay: a rollback deletes only those of pending instants. Instants that began
-    after the context was loaded are neither complete nor archived in it, so files of running writers stay.
+    The remaining leftovers are harmless, but would never be deleted: a rollback deletes only those of pending instants.
+    Instants that began after the context was loaded are neither complete nor archived in it, so files of running
+    writers are kept.
     """
     storage, timeline = context.meta.storage, context.meta.timeline
     completed = {instant.requested_time for instant in timeline.completed()}
@@ -133,14 +136,14 @@ def delete_orphaned_files(context: ActionContext) -> Opened:
 
     for entry in storage.list(TEMPORARY_FOLDER):
         if entry.is_dir and is_over(entry.name):
-            with suppress(CorruptFile):  # of markers: then nothing says which files the tasks have made
+            with suppress(CorruptFile):  # invalid markers don't say which files the tasks have made
                 _delete_unnamed(entry.name, context.meta)
             delete_markers(storage, entry.name)
         if entry.name.startswith(REPLACEMENT_PREFIX) and context.is_dead(entry.name):
             discard_replacement(storage, entry.name)
     on_timeline = {instant.requested_time for instant in timeline}
     for entry in storage.list(INDEX_PIECES_FOLDER):
-        # Apache Hudi, which does not know staged files, may have undone the instant: it is gone, but later ones exist.
+        # Apache Hudi does not know staged files, and may have undone the instant: it is gone, but later ones exist.
         was_undone = entry.name not in on_timeline and entry.name < (timeline.latest_time or "")
         if entry.is_dir and (is_over(entry.name) or was_undone):
             delete_staged_index(storage, entry.name)
@@ -160,13 +163,13 @@ def _delete_unnamed(instant_time: str, meta: MetaClient) -> None:
 
 
 def clear_abandoned_index_builds(context: ActionContext) -> Opened:
-    """Writers: plans of indexes whose builders died are deleted, if the index is built or was never listed."""
+    """For writers: delete plans of indexes whose builders died, if the index is built or was never listed."""
     context, _ = _reloaded(context, clear_dead_indexing(context))
     return context, ()
 
 
 def undo_failed_writes(context: ActionContext) -> Opened:
-    """Writers: pending writes of dead writers are undone, depending on the policy for failed writes."""
+    """For writers: undo pending writes of dead writers, depending on the policy for failed writes."""
     return _reloaded(context, roll_back_failed_writes(context))
 
 
@@ -208,12 +211,12 @@ def _settled(meta: MetaClient, options: MetadataOptions) -> MetaClient:
         drop_partitions(meta, (name,), why)
         meta = meta.reload()
     fault = metadata_fault(meta)
-    meta = meta if fault is None else _built_anew(meta, fault, options)
+    meta = meta if fault is None else _rebuild(meta, fault, options)
     return add_partitions(meta, missing_partitions(meta, options), options)
 
 
 def _is_settled(meta: MetaClient, options: MetadataOptions) -> bool:
-    """May a write begin on the table as it is? Checked without the lock, so that most writes need not take it."""
+    """True if a write may begin on the table as it is. Most writes check this without taking the lock."""
     if meta.config.metadata_to_build:
         return False
     if not has_metadata_table(meta):
@@ -224,7 +227,7 @@ def _is_settled(meta: MetaClient, options: MetadataOptions) -> bool:
 
 
 def metadata_fault(meta: MetaClient) -> HudiError | None:
-    """Why the metadata table must not be updated from its present state; None when it may."""
+    """The reason why the metadata table must not be updated from its current state; None if it may be."""
     try:
         table = MetadataTable.open(meta)
         if table is None:
@@ -245,15 +248,15 @@ def metadata_fault(meta: MetaClient) -> HudiError | None:
     )
 
 
-def _built_anew(meta: MetaClient, fault: HudiError, options: MetadataOptions) -> MetaClient:
+def _rebuild(meta: MetaClient, fault: HudiError, options: MetadataOptions) -> MetaClient:
     partitions = (*meta.config.metadata_partitions, *meta.config.metadata_partitions_inflight)
     if partitions and options.if_stale == REFUSE:
         raise MetadataTableDamaged(
-            f"{fault} Nothing was written, as hoodie.pyhudi.metadata.stale=refuse says; with `rebuild` a write builds "
-            f"it anew."
+            f"{fault} Nothing was written, as hoodie.pyhudi.metadata.stale=refuse says; with `rebuild` a write "
+            f"rebuilds it."
         ) from fault
     if partitions:
-        warn_caller(f"{fault} It was built anew before this write.", MetadataTableRebuilt)
+        warn_caller(f"{fault} It was rebuilt before this write.", MetadataTableRebuilt)
         return rebuild_table(meta, options)
     remove_metadata_table(meta)
     meta = meta.reload()

@@ -48,7 +48,7 @@ MAX_RECORD_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class RowCount:
-    """How many rows of the batch are for one file group; `file_id` None means inserts."""
+    """The number of the batch's rows for one file group; `file_id` None means inserts."""
 
     partition_path: str
     file_id: str | None
@@ -143,8 +143,8 @@ class SlotPlan:
             numbers = np.fromiter(self.updates.values(), dtype=np.int32, count=len(self.updates))
             rows = pc.binary_join_element_wise(partitions, locations, _SEPARATOR)
             position = pc.index_in(rows, value_set=names)
-            hit = position.is_valid().to_numpy(zero_copy_only=False)
-            slots[hit] = numbers[position.drop_null().to_numpy()]
+            is_update = position.is_valid().to_numpy(zero_copy_only=False)
+            slots[is_update] = numbers[position.drop_null().to_numpy()]
         is_insert = pc.is_null(locations).to_numpy(zero_copy_only=False)
         if self.drop_slot is not None:
             slots[is_insert] = self.drop_slot
@@ -235,7 +235,7 @@ def plan_slots(
 
 
 def _longest_first(plan: SlotPlan, counts: Sequence[RowCount], sizing: Sizing) -> SlotPlan:
-    """The plan with its slots by descending bytes to write, then in their former order: a long task that begins last
+    """The plan with its slots by descending bytes to write, then in their former order: a long task that starts last
     leaves all other processors idle.
     """
     rows = np.zeros(len(plan.tasks))

@@ -4,12 +4,12 @@
     name            that folder in .hoodie/.temp/replaced_by              the old table is as it was
     switch          the old table's properties are deleted                 the new table counts, and is read where it is
     put in place    old files are deleted, new ones copied, properties last
-    tidy            replaced_by goes, then the folder
+    tidy            replaced_by is deleted, then the folder
 
-No store needs to rename anything. A death before the switch leaves the old table; the next writer deletes what was
-built. After the switch readers find the new table (`storage/staged_table.py`), and the next writer puts it in place.
-Everything from the name on happens under the table's lock. Two that replace one table at once: the first to switch
-wins, and the other's new table is gone.
+No store needs to rename anything. A death before the switch leaves the old table; the next writer deletes the files
+built so far. After the switch readers find the new table (`storage/staged_table.py`), and the next writer puts it in
+place. From `name` on, everything happens under the table's lock. If two processes replace one table at once, the first
+to switch wins, and the other's new table is deleted.
 
 Apache Hudi deletes the folder before it writes the first row. Its readers find no table between the switch and the end.
 """
@@ -58,8 +58,8 @@ def aside(options: WriteOptions) -> WriteOptions:
 def replacing(storage: Storage, options: WriteOptions, clock: Clock) -> Iterator[StagedTable]:
     """Build a new table in the block; when it ends, the new table takes the place of the old one.
 
-    An error in the block leaves the old table as it was. Raises LockTimeout, StorageError, and WriteConflict when
-    another process has replaced the table meanwhile; the old table stays then, too.
+    An error in the block leaves the old table as it was. Raises LockTimeout, StorageError, and WriteConflict if another
+    process has replaced the table in between; the old table then remains, too.
     """
     storage = place_of(storage)
     if not has_properties(storage):
@@ -108,8 +108,8 @@ def _put_in_place_of_old(staged: StagedTable, heartbeat: Heartbeat, options: Wri
             settle_properties(storage)
         if heartbeat.is_expired(options.heartbeat_misses) or staged.stat(PROPERTIES_PATH) is None or not lock.is_held:
             raise WriteConflict(
-                f"{storage.root}: another process has replaced or dropped the table meanwhile, or took this one for "
-                "dead. Nothing of the new table is visible; look at the table, and replace it again if need be."
+                f"{storage.root}: another process has replaced or dropped the table in between, or considered this "
+                "one dead. Nothing of the new table is visible; look at the table, and replace it again if needed."
             )
         storage.delete(REPLACEMENT_PATH)  # it would be one of a process that died before the switch
         storage.create_synced(REPLACEMENT_PATH, staged.name.encode("ascii"))
@@ -121,7 +121,9 @@ def _put_in_place_of_old(staged: StagedTable, heartbeat: Heartbeat, options: Wri
 
 
 def _put_in_place(staged: StagedTable, clock: Clock) -> None:
-    """Any process may do this again from the start, and even two at once: what the new table has is never deleted."""
+    """Move the new table's files into place. Any process may repeat this, even two at once: files that the new table
+    has are never deleted.
+    """
     storage = staged.storage
     old = list(_old_files(staged, ""))
     _for_all(
@@ -140,19 +142,19 @@ def _put_in_place(staged: StagedTable, clock: Clock) -> None:
 
 
 def _old_files(staged: StagedTable, folder: str) -> Iterator[FileInfo]:
-    """Files, and whole folders, that the new table does not have. Locks and the new table itself stay."""
+    """Files, and whole folders, that the new table does not have, except locks and the new table itself."""
     new = {entry.name: entry for entry in staged.list(folder)}
     stay = (REPLACEMENT_PATH, staged.folder, child(HEARTBEAT_FOLDER, staged.name))
     for entry in staged.storage.list(folder):
-        own = new.get(entry.name)
+        counterpart = new.get(entry.name)
         is_lock = folder == META_FOLDER and entry.name.startswith(OF_LOCKS)
         if entry.path in stay or is_lock:
             continue
-        # A link is deleted, and what it leads to stays.
-        is_shared = own is not None and own.is_dir and entry.is_dir and entry.leads_to is None
+        # A link is deleted, its target is kept.
+        is_shared = counterpart is not None and counterpart.is_dir and entry.is_dir and entry.leads_to is None
         if is_shared or any(path.startswith(f"{entry.path}/") for path in stay):
             yield from _old_files(staged, entry.path)
-        elif own is None or own.is_dir or entry.is_dir:
+        elif counterpart is None or counterpart.is_dir or entry.is_dir:
             yield entry
 
 
@@ -163,11 +165,11 @@ def _for_all(storage: Storage, entries: Sequence[FileInfo], act: Callable[[FileI
         return
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="hudi-replace") as pool:
         for _ in pool.map(act, entries):
-            """Raise what one of them raised."""
+            """Raise the error of a failed deletion."""
 
 
 def _tidy(staged: StagedTable) -> None:
-    """Delete what is left in the folder of a new table; the file that names it goes first."""
+    """Delete the remaining files in the folder of a new table; the file that names it is deleted first."""
     storage = staged.storage
     if replacement_name(storage) == staged.name:
         storage.delete(REPLACEMENT_PATH)
@@ -186,12 +188,12 @@ def _after_the_end(staged: StagedTable, work: Callable[[], object]) -> None:
 
 
 def _take_back(staged: StagedTable, error: BaseException) -> None:
-    """Delete what was built, unless it counts already."""
+    """Delete the files of the new table, unless it counts already."""
     try:
         if has_properties(staged.storage) or replacement_name(staged.storage) != staged.name:
             _tidy(staged)
             return
         why = "The old table is gone and the new one complete: it can be read, and the next write puts it in place."
     except Exception as second:
-        why = f"What was built could not be deleted yet ({second}); the next write to the table does it."
+        why = f"The new table's files could not be deleted yet ({second}); the next write to the table does it."
     add_note(error, f"{staged.root}: {why}")

@@ -21,8 +21,8 @@ class WriteResult(Result):
     """Counts are rows of the table: `inserted`, `updated`, `deleted`; `unchanged` rows lost against a stored row with a
     greater ordering value. Rows written to log files count as updated or deleted, although readers decide whether they
     win. `not_found`: rows of a delete by keys whose key the index does not find; a bucket index does not look.
-    `combined`: rows of the data that another row of their key replaced before they were written, so that `inserted` and
-    its like don't count them. `zones`: by column the zone of its values, which are stored as moments in UTC.
+    `combined`: rows of the data that another row of their key replaced before they were written; `inserted`, `updated`
+    and `deleted` don't count them. `zones`: by column the zone of its values, which are stored as moments in UTC.
     `columns_added`, `columns_retyped`, `columns_dropped`: paths of columns of the table that the rows changed.
     `seconds`: wall time by phase, in the order of the phases.
     """
@@ -45,7 +45,7 @@ class WriteResult(Result):
     file_groups_replaced: tuple[FileGroupId, ...] = ()  # no longer in the table
     seconds: Mapping[str, float] = field(default_factory=dict)
     rolled_back: tuple[str, ...] = ()  # instants of dead writers that were undone first
-    retries: int = 0  # how often it gave way to another writer and ran again
+    retries: int = 0  # how often the write was run again after a conflict
     services: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # instants that followed, by table service
     combined: int = 0
     zones: Mapping[str, str] = field(default_factory=dict)
@@ -115,17 +115,17 @@ class WriteResult(Result):
         rows = ", ".join(f"{count:,} {name}" for name, count in self._rows() if count) or "no rows changed"
         rows += f", {self.not_found:,} keys not found" if self.not_found else ""
         rows += f", {self.combined:,} combined with others of their keys" if self.combined else ""
-        rows += "".join(f"; {said}: {', '.join(names)}" for said, names in self._columns())
+        rows += "".join(f"; {label}: {', '.join(names)}" for label, names in self._columns())
         logs = f", {self.log_files_written:,} log files" if self.log_files_written else ""
         files = f"{self.files_created:,} files written, {self.files_rewritten:,} rewritten{logs}"
         files += f" ({readable_bytes(self.bytes_written)})"
         if self.file_groups_replaced:
             files += f", {len(self.file_groups_replaced):,} file groups replaced"
         phases = ", ".join(f"{phase} {seconds:.2f}" for phase, seconds in self.seconds.items())
-        again = f"; {self.retries} {'retry' if self.retries == 1 else 'retries'}" if self.retries else ""
+        retries = f"; {self.retries} {'retry' if self.retries == 1 else 'retries'}" if self.retries else ""
         times = f"{self.instant_time} (complete {self.completion_time})" if self.instant_time else "without commit"
         name = f"{self.operation.lower()} {times}"
-        return f"{name}: {rows}; {files}{again}; {self.total_s:.2f} s ({phases})"
+        return f"{name}: {rows}; {files}{retries}; {self.total_s:.2f} s ({phases})"
 
     def _repr_html_(self) -> str:
         pairs = [
@@ -136,7 +136,7 @@ class WriteResult(Result):
             *((name, f"{count:,}") for name, count in self._rows()),
             *([("keys not found", f"{self.not_found:,}")] if self.not_found else []),
             *([("combined with others of their keys", f"{self.combined:,}")] if self.combined else []),
-            *((said, ", ".join(names)) for said, names in self._columns()),
+            *((label, ", ".join(names)) for label, names in self._columns()),
             ("files written", f"{self.files_created:,}"),
             ("files rewritten", f"{self.files_rewritten:,}"),
             ("log files written", f"{self.log_files_written:,}"),
@@ -148,11 +148,11 @@ class WriteResult(Result):
         return html_pairs(pairs)
 
     def _columns(self) -> Iterable[tuple[str, tuple[str, ...]]]:
-        """ "1 column added" and its like, with the columns."""
+        """Labels such as "1 column added", with the names of the columns."""
         changes = (self.columns_added, self.columns_retyped, self.columns_dropped)
-        for does, names in zip(("added", "given another type", "dropped"), changes, strict=True):
+        for change, names in zip(("added", "given another type", "dropped"), changes, strict=True):
             if names:
-                yield f"{len(names):,} {'column' if len(names) == 1 else 'columns'} {does}", names
+                yield f"{len(names):,} {'column' if len(names) == 1 else 'columns'} {change}", names
         if self.zones:
             yield "stored in UTC", tuple(f"{name} ({zone})" for name, zone in self.zones.items())
 

@@ -98,7 +98,7 @@ class AddKeys:
 
 
 def marked_rows(batch: pa.RecordBatch, rules: MergeRules) -> pa.Array:
-    """Which rows are marked as deletes, by the flag column or by the table's marker."""
+    """A mask of the rows that are marked as deletes, by the flag column or by the table's marker."""
     flags = pa.repeat(pa.scalar(False), batch.num_rows)
     if DELETE_FLAG_COLUMN in batch.schema.names:
         flags = pc.fill_null(batch.column(DELETE_FLAG_COLUMN), False)
@@ -193,12 +193,12 @@ class MoveRows:
             moves = (
                 pc.and_(elsewhere, self._moves(batch)) if self.update_partition_path else pa.repeat(False, len(batch))
             )
-            stays = pc.and_(elsewhere, pc.invert(moves))
+            keeps_partition = pc.and_(elsewhere, pc.invert(moves))
             at_home = pc.if_else(elsewhere, batch.column(LOCATION_PARTITION), batch.column(PARTITION_PATH))
-            # Rows that stay in their key's partition (all of them updates), and the inserts of rows that move.
+            # Rows that keep their key's partition (all of them updates), and the inserts of rows that move.
             yield self._with(
                 batch,
-                pc.if_else(stays, batch.column(LOCATION_PARTITION), batch.column(PARTITION_PATH)),
+                pc.if_else(keeps_partition, batch.column(LOCATION_PARTITION), batch.column(PARTITION_PATH)),
                 pc.if_else(moves, pa.scalar(None, pa.string()), batch.column(LOCATION)),
                 batch.column(IS_DELETE),
             )
@@ -231,8 +231,10 @@ class MoveRows:
     def _with(
         self, batch: pa.RecordBatch, partition: pa.Array, location: pa.Array, is_delete: pa.Array
     ) -> pa.RecordBatch:
-        changed = {PARTITION_PATH: partition, LOCATION: location, IS_DELETE: is_delete}
-        arrays = [changed[name] if name in changed else batch.column(name) for name in self.schema.names]
+        columns_by_name = {PARTITION_PATH: partition, LOCATION: location, IS_DELETE: is_delete}
+        arrays = [
+            columns_by_name[name] if name in columns_by_name else batch.column(name) for name in self.schema.names
+        ]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
@@ -248,7 +250,7 @@ def would_move(rows: pa.RecordBatch) -> ConfigError:
 
 @dataclass(frozen=True, slots=True)
 class KeepUnknown:
-    """Stream work: keeps rows whose key no file holds. `refuses`: other rows are an error."""
+    """Stream work: keep rows whose key no file holds. `refuses`: other rows are an error."""
 
     refuses: bool
 
@@ -311,7 +313,7 @@ def ordering_fields(context: ActionContext) -> tuple[str, ...]:
 
 
 def table_rules(context: ActionContext) -> MergeRules:
-    """How a written row and the stored one become one.
+    """The rules by which a written row and the stored one become one.
 
     A copy-on-write table below version 8 stores no rules: each write sets them (as in Hudi 0.x), and by default the
     later row wins. Raises UnsupportedTable when the table's merger is unknown, ConfigError when the call marks deletes
@@ -337,7 +339,7 @@ def table_rules(context: ActionContext) -> MergeRules:
 
 
 def input_rules(context: ActionContext) -> MergeRules:
-    """How rows of one key in a batch become one, before they are merged with the table."""
+    """The rules by which rows of one key in a batch become one, before they are merged with the table."""
     rules = table_rules(context).for_input
     if rules.needs_pairs:
         return rules

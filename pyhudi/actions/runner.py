@@ -4,8 +4,8 @@
     request           instant time drawn under the lock   <T>.<action>.requested
     prepare, start    rows to tasks                       <T>.inflight with the workload profile
     execute, sweep    data files                          markers first; leftovers of failed attempts deleted
-    validate          the user's validators look          nothing on disk
-    complete          under the lock: look for conflicts, make the completed file (`transaction/commit.py`)
+    validate          the user's validators run           nothing on disk
+    complete          under the lock: check for conflicts, make the completed file (`transaction/commit.py`)
 
 A failure before the last step leaves an instant that is not completed: readers never see it, and it is undone here, or
 by the next writer if this process can't. Source: docs/architecture.md, "How a table changes"; docs/formats/timeline.md,
@@ -51,7 +51,7 @@ from pyhudi.transaction.instants import draw_time, drop, request_at, start
 __all__ = ["run"]
 
 _UNDOING = (ActionKind.ROLLBACK, ActionKind.RESTORE)
-_UNDOINGS_MAX = 5  # that a write finishes before it begins
+_UNDOINGS_MAX = 5  # rollbacks and restores that a write finishes before it begins
 
 
 def run(action: Action[PlanT], context: ActionContext, rolled_back: tuple[str, ...] = ()) -> WriteResult:
@@ -72,16 +72,16 @@ def _run(action: Action[PlanT], context: ActionContext, rolled_back: tuple[str, 
     watch = Stopwatch(context.clock)
     with watch.phase("schedule"):
         schedule = action.schedule(context)
-    begun = _Begun(context)
+    running = _RunningWrite(context)
     try:
         with watch.phase("request"):
-            schedule, instant, heartbeat = _request(action, schedule, begun)
-        context = begun.context
+            schedule, instant, heartbeat = _request(action, schedule, running)
+        context = running.context
         statuses, committed, prepared = _perform(action, schedule, instant, context, watch, heartbeat)
-        _forget(instant, statuses, committed is not None, context)
-        begun.end()
+        _clear(instant, statuses, committed is not None, context)
+        running.end()
     except BaseException as error:
-        begun.undo(error)
+        running.undo(error)
         raise
     return WriteResult.of(
         statuses,
@@ -99,7 +99,7 @@ def _run(action: Action[PlanT], context: ActionContext, rolled_back: tuple[str, 
 
 
 def _column_changes(action: Action[PlanT], schedule: Schedule, context: ActionContext) -> ColumnChanges:
-    """What rows changed of the table's columns. `context`: the table as the write began."""
+    """The changes that rows made to the table's columns. `context`: the table as the write began."""
     if action.operation == OperationType.ALTER_SCHEMA:
         return ColumnChanges()
     dropped = context.meta.config.dropped_partition_fields
@@ -110,7 +110,7 @@ def _column_changes(action: Action[PlanT], schedule: Schedule, context: ActionCo
     return ColumnChanges.between(before, after) if before.names else ColumnChanges()
 
 
-def _forget(instant: Instant, statuses: Sequence[WriteStatus], is_committed: bool, context: ActionContext) -> None:
+def _clear(instant: Instant, statuses: Sequence[WriteStatus], is_committed: bool, context: ActionContext) -> None:
     """Delete the files that a finished write no longer needs, and those that late tasks have made since the sweep."""
     storage, time = context.meta.storage, instant.requested_time
     if context.tasks_may_outlive_it and is_committed:
@@ -118,7 +118,7 @@ def _forget(instant: Instant, statuses: Sequence[WriteStatus], is_committed: boo
         after_commit("deleting files of late tasks", instant, context, lambda: sweep(storage, time, paths))
     after_commit("deleting its markers", instant, context, lambda: delete_markers(storage, time))
     if any(status.staged_index for status in statuses):
-        after_commit("deleting pieces of its index", instant, context, lambda: delete_staged_index(storage, time))
+        after_commit("deleting staged files of its index", instant, context, lambda: delete_staged_index(storage, time))
 
 
 def _perform(
@@ -165,50 +165,50 @@ def _paths(statuses: Sequence[WriteStatus]) -> list[str]:
 
 
 def _may_be_empty(action: Action[PlanT], options: WriteOptions) -> bool:
-    """May it commit without files? As in Hudi, yes by default; a delete that matches nothing only if an option asks for
-    it.
+    """True if it may commit without files. As in Hudi that is the default, but a delete that matches nothing commits
+    only if an option asks for it.
     """
     is_explicit = "hoodie.allow.empty.commit" in options.explicit
     deletes = action.operation in (OperationType.DELETE, OperationType.DELETE_PARTITION)
     return options.commits.allow_empty and (is_explicit or not deletes)
 
 
-def _request(action: Action[PlanT], schedule: Schedule, begun: _Begun) -> tuple[Schedule, Instant, Heartbeat]:
-    """Draw the instant time and make the requested file; `begun.context` is the table as of then.
+def _request(action: Action[PlanT], schedule: Schedule, running: _RunningWrite) -> tuple[Schedule, Instant, Heartbeat]:
+    """Draw the instant time and make the requested file; `running.context` becomes the table at this time.
 
     The heartbeat starts before the requested file is written: a pending instant without heartbeat counts as dead.
     """
-    context = begun.context
+    context = running.context
     for _ in range(_UNDOINGS_MAX):
         with context.locked():
             now = context.reloaded()
             check_same_kind(context.meta, now.meta)
             if not now.meta.timeline.pending().of(_UNDOING).instants or now.options.failed_writes_policy == "NEVER":
-                return _request_now(action, schedule, begun, now)
-        finish_restores(context.reloaded())  # a write begins on a table of which nothing is undone by half
+                return _request_now(action, schedule, running, now)
+        finish_restores(context.reloaded())  # a write must not begin on a table where an undo is half done
         finish_rollbacks(context.reloaded())
     raise WriteConflict(
-        f"{context.meta.storage.root}: other processes undo writes again and again as this one begins. Nothing of it "
+        f"{context.meta.storage.root}: other processes keep undoing writes as this one begins. Nothing of it "
         f"is visible; write again."
     )
 
 
 def _request_now(
-    action: Action[PlanT], schedule: Schedule, begun: _Begun, now: ActionContext
+    action: Action[PlanT], schedule: Schedule, running: _RunningWrite, now: ActionContext
 ) -> tuple[Schedule, Instant, Heartbeat]:
     """The request, under the lock. `now`: the table as read under it."""
-    context = begun.context
+    context = running.context
     if now.meta.timeline.commits() != context.meta.timeline.commits():
         schedule = action.schedule(now)  # the table's schema may have changed
     time = schedule.time or draw_time(now)
     heartbeat = now.heartbeat(time)
-    begun.context, begun.heartbeat = now, heartbeat
+    running.context, running.heartbeat = now, heartbeat
     with heartbeat.beating(context.options.failed_writes_policy == "LAZY"):  # with EAGER it is not used
-        begun.instant = instant = Instant(time, action.kind, State.REQUESTED)
+        running.instant = instant = Instant(time, action.kind, State.REQUESTED)
         try:
             request_at(time, action.kind, now.meta, schedule.body)
         except WriteConflict:
-            begun.instant = None  # it is another writer's
+            running.instant = None  # it is another writer's
             raise
     return schedule.at(time), instant, heartbeat
 
@@ -259,9 +259,11 @@ def _complete(
 
 def _check_alive(inflight: Instant, now: ActionContext, heartbeat: Heartbeat) -> None:
     """Raise WriteConflict when other writers may consider this one dead, or do so already."""
-    late = now.options.failed_writes_policy == "LAZY" and heartbeat.is_expired(now.options.heartbeat_misses)
-    if late or is_being_rolled_back(inflight, now.meta):
-        what = "expired while it was running, so others may have" if late else "stopped for a while, so others have"
+    is_expired = now.options.failed_writes_policy == "LAZY" and heartbeat.is_expired(now.options.heartbeat_misses)
+    if is_expired or is_being_rolled_back(inflight, now.meta):
+        what = (
+            "expired while it was running, so others may have" if is_expired else "stopped for a while, so others have"
+        )
         raise WriteConflict(
             f"{now.meta.storage.root}: the heartbeat of {inflight.requested_time} {what} considered it dead. Nothing "
             f"of it is visible; write again, or raise hoodie.client.heartbeat.interval_in_ms."
@@ -269,8 +271,8 @@ def _check_alive(inflight: Instant, now: ActionContext, heartbeat: Heartbeat) ->
 
 
 @dataclass
-class _Begun:
-    """A write's state in the table so far. `context`: the table as it was when the write began."""
+class _RunningWrite:
+    """The state of a running write. `context`: the table as it was when the write began."""
 
     context: ActionContext
     instant: Instant | None = None
@@ -294,7 +296,7 @@ class _Begun:
                         undo(self.instant, self.context, frees_space=isinstance(error, StorageError | OSError))
                 finally:
                     if self.heartbeat is not None:
-                        self.heartbeat.stop()  # not before: without it others would undo the instant, too
+                        self.heartbeat.stop()  # not earlier: without it others would undo the instant, too
             except Exception as second:
                 time = "it" if self.instant is None else self.instant.requested_time
                 add_note(error, f"{time} could not be undone yet ({second}); the next write to the table will do it.")

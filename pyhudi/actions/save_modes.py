@@ -1,7 +1,7 @@
 """Save modes, with one meaning for every entry point, and the removal of a table.
 
 `decide_save` decides what a write with a save mode does. `check_place` checks the folder of a new table, and
-`remove_table` deletes a table in a fixed order. `actions/replacement.py` puts a new table in its place.
+`remove_table` deletes a table in a fixed order. `actions/replacement.py` replaces a table by a new one.
 
 Source: Spark's save modes, as in Hudi's data source; docs/overwriting.md for those of `write_hudi`, where mode
 overwrite keeps the table and its history, and mode replace makes a new one.

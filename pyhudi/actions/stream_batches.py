@@ -19,13 +19,13 @@ from pyhudi.timeline.archived_timeline import load_archived_timeline
 
 __all__ = ["WRITER", "check_is_missing", "check_is_new", "is_written", "last_batch"]
 
-WRITER = "writer:"  # prefix of the id of a writer that does not know its query
+WRITER = "writer:"  # prefix of a writer's id, which is used where the query is unknown
 
 _NUMBER = re.compile(r"\d{1,19}", re.ASCII)  # a Java long
 
 
 def last_batch(meta: MetaClient, identifier: str) -> int | None:
-    """The number of the newest batch of a stream that is in the table, None when there is none.
+    """The number of the newest batch of a stream in the table, None if there is none.
 
     The newest write that names the stream decides; others may have written since, and archived it.
     Raises CorruptFile for a note that can't be read.
@@ -34,7 +34,7 @@ def last_batch(meta: MetaClient, identifier: str) -> int | None:
 
 
 def is_written(meta: MetaClient, stream: StreamOptions, batch_id: int) -> bool:
-    """Is this batch in the table? Spark repeats the newest batch when it can't be sure of its commit.
+    """True if this batch is in the table. Spark repeats the newest batch when it can't be sure of its commit.
 
     Batches of other streams count from 0, too. Streams without a name are distinguished by their queries; commits of
     Hudi and of older releases note none, and count for all streams. Raises ConfigError where the table has a later
@@ -102,13 +102,13 @@ class _Note:
 
 
 def _is_another_query(note: _Note, stream: StreamOptions) -> bool:
-    """Does the batch certainly belong to another stream without a name?"""
+    """True if the batch certainly belongs to another stream without a name."""
     comparable = _is_query_id(note.query) and _is_query_id(stream.query)
     return not stream.is_named and comparable and note.query != stream.query
 
 
 def _is_query_id(text: str | None) -> bool:
-    """Is it the id of a query, not that of a writer, which changes with a restart?"""
+    """True for the id of a query; a writer's id, which changes with a restart, is none."""
     return text is not None and not text.startswith(WRITER)
 
 

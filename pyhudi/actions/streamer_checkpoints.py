@@ -1,9 +1,8 @@
-"""Checkpoints of Streamers in the commits of a table: the newest one, and that it is still the newest as a batch
-completes.
+"""Checkpoints of Streamers in the commits of a table: finding the newest, and checking it when a batch completes.
 
-A batch and its checkpoint come into the table in one commit. The batch was read from the checkpoint of an earlier
+A batch and its checkpoint are committed together. The batch was read from the checkpoint of an earlier
 commit. Under the lock, as it completes, that commit must still be the newest with a checkpoint. So of two Streamers
-that read from one checkpoint, whatever their processes, one batch at most comes into the table.
+that read from one checkpoint, even in different processes, at most one commits its batch.
 Source: docs/formats/timeline.md, "Commit metadata"; Hudi's classes StreamerCheckpointV1 and V2.
 """
 
@@ -38,13 +37,13 @@ NO_CHECKPOINT = "none"
 
 
 class CheckpointMoved(StandingConflict):
-    """Another process has brought a checkpoint into the table since this batch was read."""
+    """Another process has committed a checkpoint since this batch was read."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamerCheckpoint:
-    """A commit's checkpoint. `text`: "" where only the text that it was reset by is noted. `notes`: all that the commit
-    notes.
+    """A commit's checkpoint. `text`: "" if only the text that it was reset by is noted. `notes`: all notes of the
+    commit.
     """
 
     instant_time: str
@@ -71,7 +70,7 @@ def newest_checkpoint(meta: MetaClient) -> StreamerCheckpoint | None:
 
 
 def check_checkpoint(options: StreamOptions, now: MetaClient) -> None:
-    """Raise CheckpointMoved when the checkpoint that a batch was read from is the newest no more. Hold the lock."""
+    """Raise CheckpointMoved if the checkpoint that a batch was read from is no longer the newest. Hold the lock."""
     if options.streamer_after is None:
         return
     newest = newest_checkpoint(now)

@@ -6,8 +6,8 @@ files decide between them.
 
 `key_collisions` finds rows of one batch that have the same record key although their key fields differ. The form
 `f1:v1,f2:v2` escapes nothing, so ("1,b:2", "3") and ("1", "2,b:3") make one key of the fields a and b. Null makes the
-same key as the text `__null__`, and "" the same key as `__empty__`. The form is Hudi's and stays; a warning tells a
-caller who loses rows.
+same key as the text `__null__`, and "" the same key as `__empty__`. The form is Hudi's and can't change; a warning
+tells a caller who loses rows.
 
 Source: docs/formats/keys.md, "Record keys"; docs/compatibility.md, "Sides taken".
 """
@@ -221,10 +221,10 @@ def _text(flag: bool) -> str:
 
 
 def key_collisions(rows: pa.Table, fields: Sequence[str]) -> str:
-    """The fault of the keys in a batch, "" when there is none.
+    """A description of colliding keys in a batch, "" if there are none.
 
     Args:    rows: with RECORD_KEY and PARTITION_PATH; fields: the key fields, in their order. Rows that lack a field,
-                 as in a delete by keys, are not checked.
+             as in a delete by keys, are not checked.
     """
     if len(fields) < 2 or not all(name.partition(".")[0] in rows.column_names for name in fields):
         return ""
@@ -262,7 +262,7 @@ def _column(rows: pa.Table, field: str) -> pa.Array:
 
 
 def _may_collide(columns: Sequence[pa.Array], fields: Sequence[str]) -> bool:
-    """Does a value contain the separator of fields, or a placeholder for null? Numbers and dates never do."""
+    """True if a value contains the separator of fields, or a placeholder for null. Numbers and dates never do."""
     for column, (_, following) in zip(columns, pairwise((*fields, "")), strict=True):
         if pa.types.is_primitive(column.type):
             continue

@@ -5,9 +5,9 @@
     SqlQuerySingleResultPreCommitValidator    queries have one value, which the option names
     module:name, or a function                gets a `Scan` of the table before and one of it after
 
-They run when the data files are written and the commit is not, without the lock. If others commit before this write
-does, they run again on what it is then about to complete, under the lock. Queries are evaluated by the active Spark
-session, else by DuckDB; both engines are above this floor, so they are named by text.
+They run after the data files and before the commit, without the lock. If others commit before this write
+does, they run again under the lock, on the table as it would then be. Queries are evaluated by the active Spark
+session, else by DuckDB; both engines are above this floor, so they are found by name.
 Source: Hudi's SparkPreCommitValidator and the classes that extend it.
 """
 
@@ -51,7 +51,7 @@ class TableState:
     is_empty: bool = False
 
     def plan_with(self, meta: MetaClient, query: Query) -> ReadPlan:
-        """The files of a query. Raises ConfigError for columns that are not there."""
+        """The files of a query. Raises ConfigError for unknown columns."""
         plan = plan_as_listed(meta, query)
         return replace(plan, slices=()) if self.is_empty else plan
 
@@ -69,7 +69,9 @@ _SCANS: Registry[Callable[[TableState], object]] = Registry(
 
 
 def evaluated(text: str, states: Mapping[str, TableState]) -> pa.Table:
-    """The rows of a query, by the active Spark session, else by DuckDB. Raises ConfigError for what it can't read."""
+    """The rows of a query, by the active Spark session, else by DuckDB. Raises ConfigError for a query that it can't
+    read.
+    """
     if "pyspark" in sys.modules:
         try:
             return ENGINES.load("SPARK")(text, states)
@@ -80,7 +82,7 @@ def evaluated(text: str, states: Mapping[str, TableState]) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class _SqlValidator:
-    """Hudi's class for queries of one option. `check`: query and states → what is wrong with it, "" for nothing."""
+    """Hudi's class for queries of one option. `check`: from query and states to its failure, "" if it passes."""
 
     name: str
     option: str
@@ -89,10 +91,10 @@ class _SqlValidator:
 
 
 def _same_rows(query: str, states: Mapping[str, TableState]) -> str:
-    gone, new = _differences(query, states)
-    if not len(gone) and not len(new):
+    removed, new = _differences(query, states)
+    if not len(removed) and not len(new):
         return ""
-    return f"expected the same rows before and after; only before: {_shown(gone)}; only after: {_shown(new)}"
+    return f"expected the same rows before and after; only before: {_shown(removed)}; only after: {_shown(new)}"
 
 
 def _other_rows(query: str, states: Mapping[str, TableState]) -> str:
@@ -105,11 +107,11 @@ def _other_rows(query: str, states: Mapping[str, TableState]) -> str:
 def _differences(query: str, states: Mapping[str, TableState]) -> tuple[pa.Table, pa.Table]:
     """A few rows that the query has only before the write, and a few that it has only after it."""
     before, after = _of(query, BEFORE), _of(query, AFTER)
-    gone, new = (
+    removed, new = (
         evaluated(f"SELECT * FROM (({one}) EXCEPT ALL ({other})) LIMIT {_SHOWN_ROWS}", states)
         for one, other in ((before, after), (after, before))
     )
-    return gone, new
+    return removed, new
 
 
 def _one_value(query: str, states: Mapping[str, TableState]) -> str:
@@ -128,7 +130,7 @@ def _one_value(query: str, states: Mapping[str, TableState]) -> str:
 
 
 def _is_same(value: str, expected: str) -> bool:
-    """As texts, or as numbers: 6 is 6.0."""
+    """True if two values are equal as texts, or as numbers: 6 is 6.0."""
     if value == expected:
         return True
     try:
@@ -173,14 +175,14 @@ _FUNCTIONS: Registry[OwnValidator] = Registry(kind="validator", entries={})
 
 @dataclass(frozen=True, slots=True)
 class _Check:
-    """One thing to look at. `what`: in words. `run`: what is wrong, "" for nothing."""
+    """One check. `what`: its name in messages; `run`: returns the failure, "" if it passes."""
 
     what: str
     run: Callable[[Mapping[str, TableState]], str]
 
 
 def _checks(options: ValidationOptions) -> Iterable[_Check]:
-    """Everything that the options ask for. Raises ConfigError for what is not there."""
+    """All checks that the options ask for. Raises ConfigError for validators that don't exist."""
     for name in options.names:
         if ":" in name:
             yield _own(name, _FUNCTIONS.load(name))
@@ -244,7 +246,7 @@ class Validation:
 
     @property
     def is_wanted(self) -> bool:
-        """Are there validators?"""
+        """True if there are validators."""
         return bool(self.began.options.validation.names or self.began.options.validation.functions)
 
     def run(self) -> None:
@@ -252,7 +254,7 @@ class Validation:
         self._run(self.began.meta.reload())
 
     def run_again(self, now: ActionContext) -> None:
-        """The same under the lock, where others have committed since `run`."""
+        """Like `run`, under the lock, after others have committed since."""
         if self.is_wanted and _commits(now.meta) != self._commits:
             self._run(now.meta)
 
@@ -267,7 +269,7 @@ class Validation:
                 problem = check.run(states)
             except PathNotFound as error:
                 raise StaleRead(
-                    f"{meta.storage.root}: files went away while {check.what} read them: {error} Nothing of "
+                    f"{meta.storage.root}: files were deleted while {check.what} read them: {error} Nothing of "
                     f"{self.inflight.requested_time} is visible; write again."
                 ) from error
             if problem:
@@ -277,7 +279,7 @@ class Validation:
         if self.began.options.validation.failure_policy == "WARN_LOG":
             warn_caller(text)
             return
-        raise ValidationFailed(f"{text} The write was taken back; mend its rows, or the validator.")
+        raise ValidationFailed(f"{text} The write was rolled back; correct its rows, or the validator.")
 
 
 def _commits(meta: MetaClient) -> frozenset[str]:

@@ -40,7 +40,7 @@ from pyhudi.view.file_system_view import FileSystemView
 __all__ = ["check_inserted_keys", "replaced_keys"]
 
 
-_ROWS_MAX = 5_000_000  # of all compared writes; the table's lock is held meanwhile
+_ROWS_MAX = 5_000_000  # of all compared writes; the table's lock is held while they are compared
 _MOVES_ROWS = frozenset({OperationType.CLUSTER, OperationType.COMPACT, OperationType.LOG_COMPACT})
 
 
@@ -62,8 +62,10 @@ def check_inserted_keys(
     spec = stored_slices(keygen, now)
     for instant, body in others:
         theirs = () if body.operation_type in _MOVES_ROWS else _files_with_inserts(body.stats())
-        near = [one for one in theirs if index.is_global or any(one.partition_path == f.partition_path for f in files)]
-        key = _common_key(files, near, spec, is_global=index.is_global) if near else None
+        comparable = [
+            one for one in theirs if index.is_global or any(one.partition_path == f.partition_path for f in files)
+        ]
+        key = _common_key(files, comparable, spec, is_global=index.is_global) if comparable else None
         if key is not None:
             raise WriteConflict(
                 f"{meta.storage.root}: while {ours.action.value} {ours.requested_time} was running, "
@@ -86,7 +88,9 @@ def _files_with_inserts(stats: Iterable[WriteStat]) -> tuple[BaseFile, ...]:
 def _common_key(
     ours: Sequence[BaseFile], theirs: Sequence[BaseFile], spec: SliceSpec, *, is_global: bool
 ) -> str | None:
-    """The keys common to files of both, for a message; None without any. Files with disjoint ranges are not read."""
+    """A description of the keys that files of both have, None if there are none. Files with disjoint ranges are not
+    read.
+    """
     ranges = {file.path: _KeyRange.of(file, spec) for file in (*ours, *theirs)}
     pairs = [
         (one, other)

@@ -102,7 +102,7 @@ def apply_commit(data: MetaClient, commit: TableCommit) -> str | None:
             raise
         rebuilt = MetadataTable.open(rebuild_table(data, commit.options))
         assert rebuilt is not None
-        warn_caller(f"{error} It was built anew during this write.", MetadataTableRebuilt)
+        warn_caller(f"{error} It was rebuilt during this write.", MetadataTableRebuilt)
         return _after_all_steps(rebuilt, commit)
 
 

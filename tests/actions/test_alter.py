@@ -281,7 +281,7 @@ def test_a_change_gives_way_to_a_compaction_that_was_planned_meanwhile(
         return execute(self, *arguments)
 
     monkeypatch.setattr(AlterSchema, "execute", meanwhile)
-    with pytest.raises(WriteConflict, match="was begun after this change"):
+    with pytest.raises(WriteConflict, match="began after this change"):
         table.alter(RenameColumn("name", "title"), options={"hoodie.write.num.retries.on.conflict.failures": "0"})
     monkeypatch.undo()
     table.compact()

@@ -235,7 +235,7 @@ def test_a_partition_that_is_not_there_is_warned_of_and_makes_no_commit(name: st
         "pattern": lambda: table.delete_partitions(matching=name),
         "option": lambda: write_hudi(tmp_path / "t", rows, "delete_partition", options=options),
     }[door]
-    with pytest.warns(UserWarning, match="no partition .* with rows.* Near are: 'y=202"):
+    with pytest.warns(UserWarning, match="no partition .* with rows.* Similar: 'y=202"):
         result = delete()
     assert result is not None
     assert result.instant_time == ""
@@ -257,7 +257,7 @@ def test_a_folder_above_partitions_is_no_partition_and_those_in_it_are_named(tmp
         options={"hoodie.datasource.write.hive_style_partitioning": True},
     )
     table = HudiTable.open(tmp_path / "t")
-    with pytest.warns(UserWarning, match="Near are: 'y=2022/m=01'"):
+    with pytest.warns(UserWarning, match="Similar: 'y=2022/m=01'"):
         table.delete_partitions("y=2022/")
     assert table.delete_partitions(matching="y=2022/*").partitions == ("y=2022/m=01",)
     table.delete_partitions(matching="*")

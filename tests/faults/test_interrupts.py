@@ -226,7 +226,7 @@ SERVICES: dict[str, tuple[Callable[[], TestTable], Callable[[HudiTable], object]
 
 
 @pytest.mark.thorough
-@pytest.mark.filterwarnings("ignore:.*built anew.*")
+@pytest.mark.filterwarnings("ignore:.*rebuilt.*")
 @pytest.mark.parametrize("name", SERVICES)
 def test_an_interrupted_service_lets_the_next_one_and_the_next_write_go_on(name: str) -> None:
     make, act, found = SERVICES[name]

@@ -48,7 +48,7 @@ def compactions(table: Path) -> set[str]:
     return {i.requested_time for i in found.meta.timeline.completed().of([ActionKind.COMMIT])}
 
 
-@pytest.mark.filterwarnings("error:.*It was built anew.*")
+@pytest.mark.filterwarnings("error:.*It was rebuilt.*")
 @pytest.mark.parametrize(("version", "kind"), CASES)
 def test_real_hudi_goes_on_with_a_compacted_metadata_table_and_so_does_pyhudi(
     version: int, kind: dict[str, str], judge: Judge, tmp_path: Path
@@ -108,7 +108,7 @@ def assert_hudi_keeps_the_indexes_up(
     assert HudiTable.open(str(kept)).metadata.validate() == ()
 
 
-@pytest.mark.filterwarnings("error:.*It was built anew.*")
+@pytest.mark.filterwarnings("error:.*It was rebuilt.*")
 @pytest.mark.parametrize(
     ("version", "kind"),
     [(9, MERGE_ON_READ), pytest.param(9, {}, marks=SLOW), pytest.param(8, MERGE_ON_READ, marks=SLOW)],
@@ -136,7 +136,7 @@ def test_real_hudi_keeps_our_indexes_up_without_building_them_anew_and_so_do_we(
     judge.check(kept, hudi, steps=["open", "metadata_files", "metadata_index"], options=INDEXED)
 
 
-@pytest.mark.filterwarnings("error:.*It was built anew.*")
+@pytest.mark.filterwarnings("error:.*It was rebuilt.*")
 @pytest.mark.parametrize("version", [9, pytest.param(8, marks=SLOW), pytest.param(6, marks=SLOW)])
 def test_real_hudi_finds_the_keys_of_a_load_whose_tasks_wrote_the_record_index(
     version: int, judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -152,7 +152,7 @@ def test_real_hudi_finds_the_keys_of_a_load_whose_tasks_wrote_the_record_index(
     assert_hudi_keeps_the_indexes_up(judge, table, kept, hudi)
 
 
-@pytest.mark.filterwarnings("error:.*It was built anew.*")
+@pytest.mark.filterwarnings("error:.*It was rebuilt.*")
 @pytest.mark.parametrize("version", [9, pytest.param(8, marks=SLOW), pytest.param(6, marks=SLOW)])
 def test_real_hudi_goes_on_with_base_files_that_were_patched_and_we_patch_its_own(
     version: int, judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -200,7 +200,7 @@ def log_compactions(table: Path) -> set[str]:
     return {i.requested_time for i in found.meta.timeline if is_log_compaction(found, i)}
 
 
-@pytest.mark.filterwarnings("error:.*It was built anew.*")
+@pytest.mark.filterwarnings("error:.*It was rebuilt.*")
 @pytest.mark.parametrize(
     ("version", "kind"), [(9, {}), pytest.param(8, MERGE_ON_READ, marks=SLOW), pytest.param(6, {}, marks=SLOW)]
 )

@@ -100,7 +100,7 @@ def test_a_write_that_gave_way_reads_its_rows_again(
         return HudiTable.open(tmp_path / "t").upsert(SOURCES[source](), options=options)
 
     if source in ONCE:
-        with pytest.raises(WriteConflict, match="a function that gives the rows anew"):
+        with pytest.raises(WriteConflict, match="a function that returns the rows"):
             write()
         return
     assert write().retries == 1

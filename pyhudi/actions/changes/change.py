@@ -82,7 +82,7 @@ class ChangeRows:
     """Change rows by clauses.
 
     `where`: only these rows of the table can change; `source`: rows to merge, with keys. `computed`: the source was
-    computed from the table, and numbers in it select the clause of each row. `zone`: the zone of times that name none;
+    computed from the table, and numbers in it select the clause of each row. `zone`: the zone of times without one;
     None: such times are refused where the column holds moments. `replaces`: source rows take the place of stored ones
     whatever their ordering values are. `combines`: of several source rows of a key one is taken, as in an upsert.
     `evolves`: the table gets the columns of the source that it lacks. `refuses_moves`: a row that a global index would
@@ -108,7 +108,7 @@ class ChangeRows:
     def _keys_suffice(self) -> bool:
         """True if rows are only deleted, except by a merge: its deletes carry the row's ordering value, as in Hudi."""
         only_deletes = self.source is None if self.computed is None else self.computed.only_deletes
-        return only_deletes and all(clause.does == "delete" for clause in self.clauses)
+        return only_deletes and all(clause.verb == "delete" for clause in self.clauses)
 
     @property
     def _inserts(self) -> bool:
@@ -174,12 +174,12 @@ class ChangeRows:
         return self._with_work(prepared, plan, reads, instant, context)
 
     def _may_not_move(self, source: Frame, context: ActionContext) -> bool:
-        """Is a row an error that a global index would move to the partition that its columns name?"""
+        """True if a row that a global index would move to the partition of its columns is an error."""
         config, names = context.meta.config, context.engine.schema(source).names
         if not all(name.partition(".")[0] in names for name in config.partition_fields):
             return False
         # Where a path does not tell the values of its columns, all columns of the source include those of another path.
-        takes_all = any(isinstance(c, Clause) and c.does == "update" and c.values is None for c in self.clauses)
+        takes_all = any(isinstance(c, Clause) and c.verb == "update" and c.values is None for c in self.clauses)
         loose = loose_columns(config, context.meta.table_schema(), is_global=True)
         is_loose = any(name.partition(".")[0] in loose for name in config.partition_fields)
         return self.refuses_moves or self.computed is not None or (takes_all and is_loose)
@@ -319,7 +319,7 @@ def _untouched_columns(
     required |= {field.name for field in spec.schema if not field.nullable}
     untouched = {}
     for number, clause in enumerate(clauses):
-        if clause.does == "update":
+        if clause.verb == "update":
             assigned_names = required | {assigned.column.name for assigned in clause.assignments}
             untouched[number] = frozenset(name for name in spec.schema.names if name not in assigned_names)
     return {number: names for number, names in untouched.items() if names}
@@ -350,7 +350,7 @@ def _partial_columns(
     ordering = {name.partition(".")[0] for name in rules.ordering_fields} if rules.by_ordering else set()
     by_clause = {}
     for number, clause in enumerate(clauses):
-        if clause.does == "update":
+        if clause.verb == "update":
             columns = frozenset(ordering | {assigned.column.name for assigned in clause.assignments})
             if not columns.issuperset(spec.stored_schema.names):
                 by_clause[number] = columns

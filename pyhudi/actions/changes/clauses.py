@@ -48,9 +48,9 @@ __all__ = ["BoundClause", "Clause", "Columns", "When", "bound_clauses", "loose_c
 class When(Enum):
     """The kind of rows that a clause applies to."""
 
-    MATCHED = "rows of the table that a source row has the key of"
+    MATCHED = "rows of the table whose key a source row has"
     NOT_MATCHED = "source rows whose key the table does not have"
-    NOT_MATCHED_BY_SOURCE = "rows of the table that no source row has the key of"
+    NOT_MATCHED_BY_SOURCE = "rows of the table whose key no source row has"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +58,14 @@ class Clause:
     """A clause as the caller states it. `values`: column → value; None: every column of the source."""
 
     when: When
-    does: Literal["update", "delete", "insert"]
+    verb: Literal["update", "delete", "insert"]
     condition: Where = None
     values: Mapping[str, object] | None = None
 
     @property
     def takes_all(self) -> bool:
-        """Does it take the columns of the source by their names?"""
-        return self.values is None and self.does != "delete"
+        """True if it takes the columns of the source by name."""
+        return self.values is None and self.verb != "delete"
 
 
 def set_values(call: str, values: object, *, has_all: bool = False) -> dict[str, object] | None:
@@ -83,25 +83,25 @@ class BoundClause:
     """A clause checked against the columns of both sides. Picklable when its functions are."""
 
     when: When
-    does: Literal["update", "delete", "insert"]
+    verb: Literal["update", "delete", "insert"]
     condition: Predicate | None
     assignments: tuple[Assignment, ...] = ()
 
     def holds(self, clause_rows: ClauseRows) -> Mask:
-        """Which rows the condition is true for."""
+        """A mask of the rows for which the condition is true."""
         if self.condition is None:
             return np.ones(len(clause_rows), np.bool_)
         return mask_of(truth_of(self.condition, clause_rows.rows, "The condition"))
 
 
 def loose_columns(config: TableConfig, schema: pa.Schema, *, is_global: bool) -> frozenset[str]:
-    """Key and partition columns of which rows with one key and one path may have other values.
+    """Key and partition columns whose values may differ between rows with one key and one path.
 
-    A struct has more fields than that of the key. The generators TIMESTAMP and CUSTOM make one path of all moments of a
-    day, and texts with slashes, empty ones and null may share a path, too. A generator of the user may make one key or
+    A struct has more fields than its field in the key. The generators TIMESTAMP and CUSTOM make one path of all moments
+    of a day. Texts with slashes, empty texts and null may share a path, too. A user's generator may make one key or
     path of any values.
 
-    Args:    is_global: the index finds rows in other partitions; they keep their value where the path tells it.
+    Args:    is_global: the index finds rows in other partitions; they keep their value where the path contains it.
     """
     generator = (config.key_generator or "SIMPLE").upper()
     is_own, is_plain = generator not in KEY_GENERATOR_CLASSES, generator not in ("TIMESTAMP", "CUSTOM")
@@ -126,33 +126,35 @@ def _has_own_path(kind: pa.DataType) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _GivenFields:
+class _MergedStruct:
     """The value of a struct of the key: the fields that the source has, and the stored ones for the others."""
 
     column: pa.Field
 
     def __call__(self, target: pa.Table, source: pa.Table) -> pa.ChunkedArray:
-        given = single_array(source.column(self.column.name))
+        source_values = single_array(source.column(self.column.name))
         stored = project(target.select([self.column.name]), pa.schema([self.column]))
-        return pa.chunked_array([_with_fields(given, single_array(stored.column(0)))])
+        return pa.chunked_array([_with_fields(source_values, single_array(stored.column(0)))])
 
 
-def _with_fields(given: pa.Array, stored: pa.Array) -> pa.Array:
-    if not (isinstance(given, pa.StructArray) and isinstance(stored, pa.StructArray)):
-        return given
+def _with_fields(source_values: pa.Array, stored: pa.Array) -> pa.Array:
+    if not (isinstance(source_values, pa.StructArray) and isinstance(stored, pa.StructArray)):
+        return source_values
     columns = []
     for number, field in enumerate(stored.type.fields):
-        at = given.type.get_field_index(field.name)
-        kept = stored.field(number)
-        columns.append(kept if at < 0 else _with_fields(given.field(at), kept))
+        at = source_values.type.get_field_index(field.name)
+        stored_values = stored.field(number)
+        columns.append(stored_values if at < 0 else _with_fields(source_values.field(at), stored_values))
     fields = [field.with_type(column.type) for field, column in zip(stored.type.fields, columns, strict=True)]
-    return pa.StructArray.from_arrays(columns, fields=fields, mask=given.is_null() if given.null_count else None)
+    return pa.StructArray.from_arrays(
+        columns, fields=fields, mask=source_values.is_null() if source_values.null_count else None
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns that clauses can name. `stored`: the table's data columns; `shown`: the columns that a query of it
-    returns; `source`: those of the other side of a merge, None without one; `zone`: the zone of times that name none,
+    """The columns that clauses can name. `stored`: the table's data columns; `shown`: the columns that a query
+    returns; `source`: those of the other side of a merge, None without one; `zone`: the zone of times without one,
     see `in_zone`; `is_global`: see `loose_columns`; `fills`: see `Assignment`.
     """
 
@@ -178,14 +180,14 @@ class Columns:
 
     @property
     def loose(self) -> frozenset[str]:
-        """Those of them that a row may bring with another value: see `loose_columns`."""
+        """The fixed columns in which a row may have another value: see `loose_columns`."""
         return loose_columns(self.config, self.stored, is_global=self.is_global)
 
     def column(self, name: str) -> pa.Field:
         """A data column by its name. Raises ConfigError naming the nearest."""
         if not is_text(name) or self.stored.get_field_index(name) < 0:
-            near = get_close_matches(name, self.stored.names, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            similar = get_close_matches(name, self.stored.names, n=1)
+            hint = f" Did you mean {similar[0]!r}?" if similar else ""
             if name in META_COLUMNS:
                 hint = " Hudi's meta columns are written by Hudi."
             raise ConfigError(
@@ -194,7 +196,7 @@ class Columns:
         return self.stored.field(name)
 
     def assignment(self, name: str, value: object, schema: pa.Schema, *, fills: bool = False) -> Assignment:
-        """See `assignment`. `schema`: what the clause sees."""
+        """See `assignment`. `schema`: the columns that the clause sees."""
         return assignment(self.column(name), value, schema, self.zone, fills=fills or self.fills)
 
 
@@ -206,10 +208,10 @@ def bound_clauses(clauses: Sequence[Clause], columns: Columns) -> tuple[BoundCla
 def _bound(clause: Clause, columns: Columns) -> BoundClause:
     schema = columns.schema_of(clause.when)
     condition = None if clause.condition is None else condition_of(clause.condition, schema, columns.zone)
-    assignments = {"update": _updates, "insert": _inserts, "delete": lambda *_: ()}[clause.does](
+    assignments = {"update": _updates, "insert": _inserts, "delete": lambda *_: ()}[clause.verb](
         clause, columns, schema
     )
-    return BoundClause(clause.when, clause.does, condition, tuple(assignments))
+    return BoundClause(clause.when, clause.verb, condition, tuple(assignments))
 
 
 def _updates(clause: Clause, columns: Columns, schema: pa.Schema) -> Iterable[Assignment]:
@@ -218,8 +220,8 @@ def _updates(clause: Clause, columns: Columns, schema: pa.Schema) -> Iterable[As
         loose = columns.loose
         source_names = set(columns.source.names) - (columns.fixed - loose)
         shared = [field for field in columns.stored if field.name in source_names]
-        given = columns.fixed & loose
-        values = ((f, _GivenFields(f) if f.name in given else pc.field(SOURCE, f.name)) for f in shared)
+        loose_keys = columns.fixed & loose
+        values = ((f, _MergedStruct(f) if f.name in loose_keys else pc.field(SOURCE, f.name)) for f in shared)
         return [columns.assignment(field.name, value, schema) for field, value in values]
     if not clause.values:
         raise ConfigError("set= is empty; name the columns to change, such as set={'n': 'n + 1'}.")
@@ -236,7 +238,7 @@ def _updates(clause: Clause, columns: Columns, schema: pa.Schema) -> Iterable[As
 
 
 def _is_source(name: str, value: object) -> bool:
-    """Is it the source's column of this name, as an expression?"""
+    """True if an expression is the source's column of this name."""
     return isinstance(value, pc.Expression) and str(value) == str(pc.field(SOURCE, name))
 
 

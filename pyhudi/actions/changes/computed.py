@@ -68,7 +68,7 @@ class NumberedClause:
     """The clause for rows with a number. `columns`: data column that is set → column of the computed rows."""
 
     when: When
-    does: Literal["update", "delete", "insert"]
+    verb: Literal["update", "delete", "insert"]
     number: int
     columns: Mapping[str, str]
     numbers: str = CLAUSE
@@ -88,7 +88,7 @@ class NumberedClause:
         return replace(self, assignments=assignments)
 
     def holds(self, clause_rows: ClauseRows) -> Mask:
-        """Which rows have the number."""
+        """A mask of the rows with the clause's number."""
         if clause_rows.source is None:
             return np.zeros(len(clause_rows), np.bool_)
         return mask_of(pc.equal(clause_rows.source.column(self.numbers), self.number))
@@ -109,8 +109,8 @@ class Computed:
     """How the rows of a change were computed.
 
     `read`: the completed commits of the table that the query saw, None for a query that did not read it. `is_placed`:
-    rows have the meta columns of their stored row; else they are found by their keys. `moving`: numbers of updates that
-    can change a row's partition; the row is then deleted from the old one (`leaves`) and inserted into the new one
+    rows have the meta columns of their stored row; otherwise they are looked up by key. `moving`: numbers of updates
+    that can change a row's partition; the row is then deleted from the old one (`leaves`) and inserted into the new one
     (`arrives`). `looks_up`: new rows may have an existing key; then they update its row. `only_deletes`: a DELETE,
     which wins over any ordering value.
     """
@@ -160,7 +160,7 @@ class PlaceRows:
         yield self._numbered(self._new(context, away, first), self.computed.arrives)
 
     def _moving(self, context: TaskContext, stored: pa.RecordBatch, first: int) -> Mask | None:
-        """Which rows move to another partition; None for none."""
+        """A mask of the rows that move to another partition; None if none can."""
         if not self.computed.moving or not stored.num_rows:
             return None
         numbers = pa.array(sorted(self.computed.moving), pa.int32())
@@ -255,20 +255,20 @@ def placed_write(
 def _looked_up(
     rows: Frame, computed: Computed, index: Index, keygen: KeyGenerator, context: ActionContext
 ) -> tuple[Frame, tuple[Frame, ...]]:
-    """Give rows without a location that of their key, if the table has it."""
+    """Give rows without a location that of their key, if the table has it; return them and the cached frames."""
     engine = context.engine
     schema = engine.schema(rows)
-    aside = pa.schema([field.with_name(_PLACE) if field.name == LOCATION else field for field in schema])
-    waiting = engine.cache(engine.map(rows, _Renamed(aside), aside))
-    batch = batch_by_partition(engine, waiting)
+    renamed = pa.schema([field.with_name(_PLACE) if field.name == LOCATION else field for field in schema])
+    cached = engine.cache(engine.map(rows, _RenameColumns(renamed), renamed))
+    batch = batch_by_partition(engine, cached)
     view = FileSystemView.load(context.meta, partitions=None if index.is_global else batch)
     lookup = lookup_of(index, batch, view, keygen, context, ordering_fields=(), only_live=False)
-    tagged, moves = index.tag(waiting, lookup), index.settings.update_partition_path
-    return engine.map(tagged.rows, _Settled(schema, computed.arrives, moves), schema), (waiting, *tagged.cached)
+    tagged, moves = index.tag(cached, lookup), index.settings.update_partition_path
+    return engine.map(tagged.rows, _SettleLocation(schema, computed.arrives, moves), schema), (cached, *tagged.cached)
 
 
 @dataclass(frozen=True, slots=True)
-class _Renamed:
+class _RenameColumns:
     """Stream work: the same columns under other names."""
 
     schema: pa.Schema
@@ -279,11 +279,11 @@ class _Renamed:
 
 
 @dataclass(frozen=True, slots=True)
-class _Settled:
+class _SettleLocation:
     """Stream work: the location from meta columns, else from the index; a global index sets the partition, too.
 
-    `arrives`: the number of rows from another partition, where a global index still finds them. `moves`: other new rows
-    that it finds in another partition would move, which is an error.
+    `arrives`: the number of the clause for rows from another partition, which a global index still finds there.
+    `moves`: other new rows that it finds in another partition would move, which is an error.
     """
 
     schema: pa.Schema

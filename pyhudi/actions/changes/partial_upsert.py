@@ -26,10 +26,11 @@ _FOR_MISSING = (
 
 
 def partial_upsert(frame: Frame, context: ActionContext) -> ChangeRows | None:
-    """The change that these rows make; None for rows with all columns, and where something else says what to do.
+    """The change that these rows make; None for rows with all columns, and where something else decides about missing
+    ones.
 
-    That is an option about missing columns, a merger that joins versions itself, and rows with marks of deletes: such
-    an upsert goes the usual way. Columns that the table lacks are added to it.
+    These are an option about missing columns, a merger that joins versions itself, and rows that are marked as deletes:
+    such an upsert takes the usual path. Columns that the table lacks are added to it.
     """
     meta, rules = context.meta, table_rules(context)
     config, options = meta.config, context.options

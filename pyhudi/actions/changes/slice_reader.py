@@ -70,7 +70,7 @@ class StoredColumns:
         unset = {
             number: set(spec.schema.names) - {assigned.column.name for assigned in clause.assignments}
             for number, clause in enumerate(clauses)
-            if clause.does == "update"
+            if clause.verb == "update"
         }
         required = {field.name for field in spec.schema if not field.nullable}
 

@@ -75,7 +75,7 @@ class ChangeSlot:
     by_row: bool = False
     constraints: tuple[BoundConstraint, ...] = ()
     combines: bool = False  # of several source rows of a key one is taken
-    must_win: bool = False  # a row that loses against the stored one by its ordering value is an error
+    must_win: bool = False  # a row with a lower ordering value than the stored one is an error
 
     def __call__(
         self, context: TaskContext, task: ChangeTask, batches: Iterator[pa.RecordBatch]
@@ -108,11 +108,11 @@ class ChangeSlot:
         yield from self._written(context, task, self._without_source(task.read))
 
     def _written(
-        self, context: TaskContext, task: ChangeTask, changed: Iterator[pa.RecordBatch], combined: int = 0
+        self, context: TaskContext, task: ChangeTask, changed_batches: Iterator[pa.RecordBatch], combined: int = 0
     ) -> Iterator[pa.RecordBatch]:
-        first = next(changed, None)
+        first = next(changed_batches, None)
         if first is not None:  # a slice without changes stays as it is
-            yield from self.write(context, (task.slot, task.write), chain([first], changed), combined)
+            yield from self.write(context, (task.slot, task.write), chain([first], changed_batches), combined)
 
     def _without_source(self, read: ReadSlice) -> Iterator[pa.RecordBatch]:
         for stored, visible in self.stored.batches(read):
@@ -131,18 +131,20 @@ class ChangeSlot:
             for stored, visible in self.stored.batches(read, self.columns, task.write.kind == "merge"):
                 names = self._names_of(stored, arrived)
                 partner = pc.fill_null(pc.index_in(names, value_set=keys), -1).to_numpy()
-                hit = partner >= 0
-                there = _with_path(stored, read)
-                if hit.any():
-                    at = pa.array(partner[hit])
-                    has_partner[partner[hit]] = True
-                    pairs = ClauseRows(visible.filter(pa.array(hit)), source.take(at), merging=True)
-                    rows = there.filter(pa.array(hit))
+                is_matched = partner >= 0
+                with_path = _with_path(stored, read)
+                if is_matched.any():
+                    at = pa.array(partner[is_matched])
+                    has_partner[partner[is_matched]] = True
+                    pairs = ClauseRows(visible.filter(pa.array(is_matched)), source.take(at), merging=True)
+                    rows = with_path.filter(pa.array(is_matched))
                     self._check_siblings(rows, arrived, at, everything)
                     yield from self._changed(When.MATCHED, rows, pairs)
-                if changes_rest and not hit.all():
-                    rest = ClauseRows(visible.filter(pa.array(~hit)), merging=True)
-                    yield from self._changed(When.NOT_MATCHED_BY_SOURCE, there.filter(pa.array(~hit)), rest)
+                if changes_rest and not is_matched.all():
+                    unmatched = ClauseRows(visible.filter(pa.array(~is_matched)), merging=True)
+                    yield from self._changed(
+                        When.NOT_MATCHED_BY_SOURCE, with_path.filter(pa.array(~is_matched)), unmatched
+                    )
         new = pa.array(~has_partner)
         fresh = arrived.select([RECORD_KEY, PARTITION_PATH]).filter(new)
         yield from self._changed(When.NOT_MATCHED, fresh, ClauseRows(None, source.filter(new), merging=True))
@@ -165,8 +167,8 @@ class ChangeSlot:
     def _one_per_key(self, arrived: pa.Table) -> pa.Table:
         """The source rows of a slot, one for each key, or for each row by name.
 
-        Several computed rows may match one stored row: as in Hudi, the one with the greatest ordering value stays, and
-        several deletes agree. All other cases are ambiguous, and an error.
+        Several computed rows may match one stored row: as in Hudi, the one with the greatest ordering value wins, and
+        several deletes agree. All other cases are ambiguous, so they are an error.
         """
         keys = single_array(arrived.column(self._name))
         if pc.count_distinct(keys).as_py() == len(keys):
@@ -176,15 +178,15 @@ class ChangeSlot:
         if self.combines:
             return self._combined(arrived)
         deletes = self._deletes(arrived)
-        changed = arrived if deletes is None else arrived.filter(pc.invert(deletes))
-        if COMMIT_SEQNO in changed.column_names and not self.by_row:
-            rows = changed.group_by([RECORD_KEY]).aggregate([(COMMIT_SEQNO, "count_distinct")])
+        updates = arrived if deletes is None else arrived.filter(pc.invert(deletes))
+        if COMMIT_SEQNO in updates.column_names and not self.by_row:
+            rows = updates.group_by([RECORD_KEY]).aggregate([(COMMIT_SEQNO, "count_distinct")])
             several = rows.filter(pc.greater(rows.column(f"{COMMIT_SEQNO}_count_distinct"), 1))
             if len(several):
                 raise _StoredTwice(several.column(RECORD_KEY)[0].as_py())
         fields = self.rules.ordering_fields if self.rules.by_ordering else ()
-        by_ordering = bool(fields) and all(read_field(changed, name) is not None for name in fields)
-        changed_keys = single_array(changed.column(self._name))
+        by_ordering = bool(fields) and all(read_field(updates, name) is not None for name in fields)
+        changed_keys = single_array(updates.column(self._name))
         if not by_ordering and pc.count_distinct(changed_keys).as_py() != len(changed_keys):
             raise _not_unique(changed_keys)
         mode = self.rules.mode if by_ordering else "COMMIT_TIME_ORDERING"
@@ -199,8 +201,8 @@ class ChangeSlot:
         )
 
     def _deletes(self, arrived: pa.Table) -> pa.ChunkedArray | None:
-        """Which computed rows are deleted; None when no clause deletes."""
-        clauses = [c for c in self.clauses if isinstance(c, NumberedClause) and c.does == "delete"]
+        """A mask of the computed rows that are deleted; None when no clause deletes."""
+        clauses = [c for c in self.clauses if isinstance(c, NumberedClause) and c.verb == "delete"]
         if not clauses:
             return None
         flags = [pc.fill_null(pc.equal(arrived.column(c.numbers), c.number), False) for c in clauses]
@@ -237,11 +239,11 @@ class ChangeSlot:
             open_rows &= ~chosen
             if not chosen.any():
                 continue
-            mine = rows.filter(pa.array(chosen))
-            for batch in self._made(number, clause, mine, clause_rows.filter(chosen)):
-                if self.must_win and when is When.MATCHED and self._in_time(batch, mine).num_rows < batch.num_rows:
-                    raise _loses(batch, self._in_time(batch, mine), self.rules)
-                yield self._in_time(batch, mine) if number in self.write.partial else batch
+            matches = rows.filter(pa.array(chosen))
+            for batch in self._made(number, clause, matches, clause_rows.filter(chosen)):
+                if self.must_win and when is When.MATCHED and self._in_time(batch, matches).num_rows < batch.num_rows:
+                    raise _loses(batch, self._in_time(batch, matches), self.rules)
+                yield self._in_time(batch, matches) if number in self.write.partial else batch
 
     def _made(
         self, number: int, clause: BoundClause | NumberedClause, rows: pa.Table, clause_rows: ClauseRows
@@ -260,8 +262,8 @@ class ChangeSlot:
             else:
                 data.append(pa.nulls(count, column_field.type))
         batch = pa.RecordBatch.from_arrays(data, schema=self.schema) if data else None
-        is_deleted = pa.repeat(pa.scalar(clause.does == "delete"), count)
-        if batch is not None and clause.does != "delete":
+        is_deleted = pa.repeat(pa.scalar(clause.verb == "delete"), count)
+        if batch is not None and clause.verb != "delete":
             is_deleted = marked_rows(batch, self.rules)
             check_rows(self.constraints, batch, self.rules)
         control = [
@@ -277,17 +279,17 @@ class ChangeSlot:
             control.append(_stored_rows(rows))
         yield pa.RecordBatch.from_arrays([*data, *control], schema=pa.schema(fields))
 
-    def _in_time(self, changed: pa.RecordBatch, stored: pa.Table) -> pa.RecordBatch:
+    def _in_time(self, changed_rows: pa.RecordBatch, stored: pa.Table) -> pa.RecordBatch:
         """The partial updates whose ordering value is not below the stored row's.
 
-        The others change nothing, but a later partial update would take over their columns.
+        The others change nothing, but a later partial update would pick up their columns.
         """
         if not self.rules.by_ordering:
-            return changed
+            return changed_rows
         fields = self.rules.ordering_fields
-        incoming = ordering_columns(pa.Table.from_batches([changed]), fields)
+        incoming = ordering_columns(pa.Table.from_batches([changed_rows]), fields)
         wins = merge_mode(self.rules.mode, fields).replaces(ordering_columns(stored, fields), incoming, None)
-        return changed if wins.all() else changed.filter(pa.array(wins))
+        return changed_rows if wins.all() else changed_rows.filter(pa.array(wins))
 
 
 def _as_field(column: pa.Array, target: pa.Field) -> pa.Array:

@@ -76,7 +76,7 @@ class ClauseRows:
         return tuple(side for side in (self.target, self.source) if side is not None)
 
     def filter(self, rows: Mask) -> ClauseRows:
-        """Only some of the rows."""
+        """The rows where the mask is true."""
         if rows.all():
             return self
         mask = pa.array(rows)
@@ -107,7 +107,7 @@ def condition_of(where: Where, schema: pa.Schema, zone: tzinfo | None) -> Predic
 
 
 def mask_of(values: pa.ChunkedArray | pa.Array) -> Mask:
-    """Where a condition is true; unknown counts as false."""
+    """The mask of the rows where a condition is true; unknown counts as false."""
     flags: Mask = np.asarray(pc.fill_null(values, False), dtype=np.bool_)
     return flags
 
@@ -144,8 +144,8 @@ class Assignment:
             values = pa.chunked_array([values])
         if not isinstance(values, pa.ChunkedArray):
             try:
-                given = list(cast("Iterable[object]", values))
-                values = pa.chunked_array([pa.array(given, _type_of(given, self.column.type))])
+                value_list = list(cast("Iterable[object]", values))
+                values = pa.chunked_array([pa.array(value_list, _type_of(value_list, self.column.type))])
             except (pa.ArrowException, TypeError) as error:
                 raise ConfigError(
                     f"The function for the column {self.column.name!r} returned {type(values).__name__}; expected an "
@@ -184,7 +184,7 @@ def assignment(
     if isinstance(value, pc.Expression):
         check_expressions([value], f"set={column.name!r}")
         checked = Assignment(column, value, fills)
-        # Zero rows suffice to check types; values that don't fit are found when rows come.
+        # Zero rows suffice to check types; values that don't fit are found when rows are written.
         _fitted(projected(value, schema.empty_table(), f"set={column.name!r}"), column, fills)
         return checked
     if callable(value):
@@ -246,9 +246,9 @@ def _check_kind(text: str, kind: pa.DataType, column: pa.Field) -> None:
 def _constant(column: pa.Field, value: object, fills: bool) -> pa.Scalar:
     try:
         if pa.types.is_nested(column.type):
-            given = [value]
-            kind = value.type if isinstance(value, pa.Scalar) else _type_of(given, column.type)
-            fitted: pa.Scalar = _fitted(pa.chunked_array([pa.array(given, kind)]), column, fills)[0]
+            values = [value]
+            kind = value.type if isinstance(value, pa.Scalar) else _type_of(values, column.type)
+            fitted: pa.Scalar = _fitted(pa.chunked_array([pa.array(values, kind)]), column, fills)[0]
             return fitted
         if isinstance(value, pa.Scalar):
             return value.cast(column.type)
@@ -275,7 +275,7 @@ def check_fields(kind: pa.DataType, column: pa.Field, fills: bool = False) -> No
     if unknown is not None:
         raise SchemaMismatch(
             f"The column {column.name!r} is of type {column.type} and has no field {unknown!r}, which its new values "
-            "have. Structs go by the names of their fields; rename the field, or leave it out."
+            "have. Structs are matched by the names of their fields; rename the field, or leave it out."
         )
     missing = None if fills else _lacking_field(kind, column.type, column.name)
     if missing is not None:

@@ -50,7 +50,7 @@ _NONE = ("", "null", None)
 
 
 def being_undone(meta: MetaClient) -> frozenset[str]:
-    """Instants that pending rollbacks and restores are about to undo, or have undone by half. Hold the lock."""
+    """Instants that pending rollbacks and restores are about to undo, or have half undone. Hold the lock."""
     pending = meta.timeline.pending()
     plans = (meta.reader.rollback_plan(instant) for instant in pending.of([ActionKind.ROLLBACK]))
     restores = (meta.reader.restore_plan(instant) for instant in pending.of([ActionKind.RESTORE]))
@@ -65,9 +65,9 @@ def being_undone(meta: MetaClient) -> frozenset[str]:
 def check_not_being_undone(meta: MetaClient, what: str) -> None:
     """Raise WriteConflict while a rollback or restore is about to undo a write that is complete in `meta`.
 
-    What builds on such a write would bring its rows back. Hold the lock.
+    An action that builds on such a write would bring its rows back. Hold the lock.
 
-    Args: what: what can't be done now, as a subject.
+    Args: what: the action that can't be done now, as a subject for the message.
     """
     pending = meta.timeline.pending().of([ActionKind.ROLLBACK, ActionKind.RESTORE])
     if not pending.instants:
@@ -83,7 +83,7 @@ def check_not_being_undone(meta: MetaClient, what: str) -> None:
 
 
 def check_no_clean_needs(targets: Iterable[Instant], context: ActionContext) -> None:
-    """Raise WriteConflict while a cleaning is deleting files: they may be what the completed `targets` replaced. Hold
+    """Raise WriteConflict while a cleaning is deleting files: the completed `targets` may have replaced them. Hold
     the lock.
     """
     meta = context.meta
@@ -233,9 +233,9 @@ def check_is_uncommitted(target: Instant, context: ActionContext) -> None:
     meta, time = context.meta, target.requested_time
     if target.is_completed or not target.action.is_write:
         return
-    saved = {i.requested_time for i in meta.timeline.of([ActionKind.SAVEPOINT])}
+    savepoint_times = {i.requested_time for i in meta.timeline.of([ActionKind.SAVEPOINT])}
     commits = [i.requested_time for i in meta.timeline.commits()]
-    first = min((commit for commit in commits if commit not in saved), default=None)
+    first = min((commit for commit in commits if commit not in savepoint_times), default=None)
     is_committed = time in commits
     if not is_committed and (first is None or time < first):
         archived = load_archived_timeline(meta.storage, meta.config).times(time, time)
@@ -254,8 +254,8 @@ def check_is_newest(target: Instant, rollback_time: str, context: ActionContext)
     if not target.is_completed:
         return
     later = [i.requested_time for i in timeline.commits() if i.requested_time > target.requested_time]
-    saved = any(i.requested_time == target.requested_time for i in timeline.of([ActionKind.SAVEPOINT]))
-    if not target.action.is_write or later or saved:
+    has_savepoint = any(i.requested_time == target.requested_time for i in timeline.of([ActionKind.SAVEPOINT]))
+    if not target.action.is_write or later or has_savepoint:
         reason = f"later writes are complete ({', '.join(later[:3])})" if later else "it has a savepoint"
         reason = reason if target.action.is_write else f"it is a {target.action.value}"
         raise TableError(
@@ -267,13 +267,13 @@ def check_is_newest(target: Instant, rollback_time: str, context: ActionContext)
 
 def check_restore(plan: RestorePlan, restore_time: str, context: ActionContext) -> None:
     """Raise TableError for a restore on the timeline that no call can have requested."""
-    saved = {i.requested_time for i in context.meta.timeline.completed().of([ActionKind.SAVEPOINT])}
+    savepoint_times = {i.requested_time for i in context.meta.timeline.completed().of([ActionKind.SAVEPOINT])}
     times = [info.commit_time for info in plan.instants]
-    wrong = next((time for time in times if time in saved or time == plan.restore_to), None)
-    if wrong is not None:
-        reason = "has a savepoint" if wrong in saved else "is what it goes back to"
+    protected = next((time for time in times if time in savepoint_times or time == plan.restore_to), None)
+    if protected is not None:
+        reason = "has a savepoint" if protected in savepoint_times else "is what it goes back to"
         raise TableError(
-            f"{context.meta.storage.root}: the pending restore {restore_time} would undo {wrong}, which {reason}. "
+            f"{context.meta.storage.root}: the pending restore {restore_time} would undo {protected}, which {reason}. "
             f"Nothing was undone. Remove {restore_time}.restore.requested and .inflight from "
             f"{context.meta.config.timeline_path} if you don't know where they came from, or else delete the savepoint."
         )

@@ -34,8 +34,8 @@ _PLANS: Mapping[ActionKind, Callable[[TimelineReader, Instant], object]] = {
 def drop_damaged_plans(context: ActionContext) -> tuple[str, ...]:
     """Undo pending instants whose plans can't be read, where a power cut may be the cause; return their instant times.
 
-    Below version 8 a compaction stays if others have written to its slices, which are unknown without the plan. A
-    running restore ends where it is.
+    Below version 8 a compaction is kept if others have written to its slices, which are unknown without the plan. A
+    running restore ends at the instant it has reached.
     """
     if context.meta.storage.keeps_order or not any(
         has_damaged_plan(i, context.meta) for i in context.meta.timeline.pending()
@@ -58,7 +58,7 @@ def drop_damaged_plans(context: ActionContext) -> tuple[str, ...]:
 
 
 def has_damaged_plan(instant: Instant, meta: MetaClient) -> bool:
-    """Can't the plan of a pending instant be read? Actions without a plan have none that is damaged."""
+    """True if the plan of a pending instant can't be read; False for actions without a plan."""
     read = _PLANS.get(instant.action)
     if read is None:
         return False

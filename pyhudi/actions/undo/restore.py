@@ -8,8 +8,8 @@ A restore takes the table back to a savepoint, or to another commit whose files 
     <R>.restore              the results of the rollbacks                         under the lock
     pending files of those rollbacks deleted
 
-No process may write meanwhile. The next writer finishes a dead restore by its plan on the timeline. Until then readers
-see the table as of the last instant reached.
+No process may write during a restore. The next writer finishes a dead restore by its plan on the timeline. Until then
+readers see the table as of the last instant reached.
 
 A rollback on request undoes one write, or all writes after an instant, newest first. Each is a separate rollback on the
 timeline; the next writer finishes a dead one. Source: docs/formats/timeline.md, "Rollback", "Savepoint and restore".
@@ -77,7 +77,7 @@ def restore(context: ActionContext, to: str, *, dry_run: bool = False) -> Restor
         return RestoreResult(context.meta.storage.root, to, None, RollbackResult.planned(doomed, context.meta))
     if roll_back_failed_writes(context):
         context = context.reloaded()
-    with _locked(context) as begun:
+    with _locked(context) as heartbeats:
         context = context.reloaded()
         target = _target(context.meta, to)
         doomed = _newer(context.meta, target)
@@ -90,7 +90,7 @@ def restore(context: ActionContext, to: str, *, dry_run: bool = False) -> Restor
         forget_buckets(doomed, context)
         time = draw_time(context)
         heartbeat = context.heartbeat(time)
-        begun.append(heartbeat)
+        heartbeats.append(heartbeat)
         with heartbeat.beating(context.options.failed_writes_policy == "LAZY"):  # before others can see the restore
             instant = request_at(time, ActionKind.RESTORE, context.meta, encode_restore_plan(plan))
     return _perform(instant, plan, context, heartbeat)
@@ -99,12 +99,12 @@ def restore(context: ActionContext, to: str, *, dry_run: bool = False) -> Restor
 @contextmanager
 def _locked(context: ActionContext) -> Iterator[list[Heartbeat]]:
     """Hold the lock. Heartbeats that the block begins end when the block fails, or the release of the lock does."""
-    begun: list[Heartbeat] = []
+    heartbeats: list[Heartbeat] = []
     try:
         with context.locked():
-            yield begun
+            yield heartbeats
     except BaseException:
-        for heartbeat in begun:
+        for heartbeat in heartbeats:
             with suppress(Exception):  # the original error says more
                 heartbeat.stop()
         raise
@@ -118,7 +118,7 @@ def finish_restores(context: ActionContext) -> tuple[str, ...]:
     undone: list[str] = []
     for instant in context.meta.timeline.pending().of([ActionKind.RESTORE]):
         heartbeat = context.heartbeat(instant.requested_time)
-        with _locked(context) as begun:
+        with _locked(context) as heartbeats:
             context = context.reloaded()
             current = context.meta.timeline.find(instant.requested_time, ActionKind.RESTORE)
             if current is None or current.is_completed:
@@ -132,8 +132,8 @@ def finish_restores(context: ActionContext) -> tuple[str, ...]:
             plan = context.meta.reader.restore_plan(current)
             check_restore(plan, instant.requested_time, context)
             if is_lazy:
-                begun.append(heartbeat)
-                heartbeat.start()  # under the lock: no third process takes it over, too
+                heartbeats.append(heartbeat)
+                heartbeat.start()  # under the lock, so that no third process takes it over, too
         undone += [i.commit_time for i in _perform(current, plan, context, heartbeat).rolled_back]
     if not undone and context.meta.timeline.pending().of([ActionKind.ROLLBACK]).instants:
         _delete_rollbacks_of_completed_restores(context)
@@ -146,10 +146,10 @@ def finish_restores(context: ActionContext) -> tuple[str, ...]:
 def _target(meta: MetaClient, to: str) -> Instant:
     target = meta.timeline.commits().find(to)
     if target is None:
-        saved = ", ".join(i.requested_time for i in meta.timeline.completed().of([ActionKind.SAVEPOINT])) or "none"
+        savepoints = ", ".join(i.requested_time for i in meta.timeline.completed().of([ActionKind.SAVEPOINT])) or "none"
         raise TableError(
             f"{meta.storage.root}: there is no completed commit {to} on the active timeline to restore to. Savepoints: "
-            f"{saved}; commits: {meta.timeline.commits().first_time} to {meta.timeline.commits().latest_time}."
+            f"{savepoints}; commits: {meta.timeline.commits().first_time} to {meta.timeline.commits().latest_time}."
         )
     return target
 
@@ -184,8 +184,8 @@ def _check(context: ActionContext, target: Instant, doomed: tuple[Instant, ...])
             "restore; nothing was changed."
         )
     times = {i.requested_time for i in doomed}
-    saved = [i.requested_time for i in timeline.completed().of([ActionKind.SAVEPOINT])]
-    later = sorted(times.intersection(saved))
+    savepoint_times = [i.requested_time for i in timeline.completed().of([ActionKind.SAVEPOINT])]
+    later = sorted(times.intersection(savepoint_times))
     if later:
         raise TableError(
             f"{root}: {time} can't be restored, because later commits have savepoints: {', '.join(later)}. Delete them "
@@ -252,15 +252,15 @@ def _undo(info: InstantInfo, restoring: Instant, context: ActionContext) -> Iter
     target = context.meta.timeline.find(info.commit_time, action_of(info, where))
     if target is not None:
         check_is_uncommitted(target, context)
-    begun = next(((r, p) for r, p in _rollbacks_of(restoring, context) if p.instant_to_rollback == info), None)
-    if begun is None and target is not None:
+    started = next(((r, p) for r, p in _rollbacks_of(restoring, context) if p.instant_to_rollback == info), None)
+    if started is None and target is not None:
         requests = () if target.state is State.REQUESTED else requests_of(target, context.meta)
         is_compaction = target.action.completed_as is ActionKind.COMMIT
         logs = requests_of_slices(target, context.meta) if is_compaction and not target.is_completed else ()
-        begun = _planned(info, (*requests, *logs), context)
-    if begun is None:
+        started = _planned(info, (*requests, *logs), context)
+    if started is None:
         return
-    rollback, plan = begun
+    rollback, plan = started
     if rollback.state is State.REQUESTED:
         rollback = start(rollback, context.meta)
     pending, metadata = undo_planned(rollback, plan, target, context, is_repeated=target is None)

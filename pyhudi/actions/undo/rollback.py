@@ -2,7 +2,7 @@
 
     <R>.rollback.requested   the plan: one request per file          under the lock
     <R>.rollback.inflight    empty
-    (a completed target is taken back to inflight: from now on it is invisible)
+    (a completed target is set back to inflight: from now on it is invisible)
     files undone             see rollback_files; a missing file counts as deleted
     markers and heartbeat of the target deleted
     target's instant files deleted, then <R>.rollback                under the lock
@@ -75,7 +75,7 @@ def roll_back_failed_writes(context: ActionContext) -> tuple[str, ...]:
     """Undo pending writes of dead writers, newest first, and finish half-done rollbacks.
 
     EAGER considers every pending write dead, LAZY those whose heartbeat has expired, NEVER none. Pending compactions
-    and clusterings are plans, and stay. Returns the undone instant times.
+    and clusterings are plans, and are kept. Returns the undone instant times.
     """
     policy = context.options.failed_writes_policy
     if policy == "NEVER":
@@ -94,7 +94,7 @@ def roll_back_failed_writes(context: ActionContext) -> tuple[str, ...]:
 
 
 def finish_rollbacks(context: ActionContext) -> tuple[str, ...]:
-    """Finish pending rollbacks, whoever began them; return the instants that they undo."""
+    """Finish pending rollbacks of any process; return the instants that they undo."""
     resumed = [_resume(instant, context) for instant in _pending_rollbacks(context.meta)]
     return tuple(time for time in resumed if time is not None)
 
@@ -205,17 +205,17 @@ def _check_no_plan_needs(target: Instant, context: ActionContext) -> None:
         FileGroupId(stat.partition_path or "", stat.file_id) for stat in context.meta.commits.metadata(target).stats()
     }
     clusterings = {group: instant.requested_time for group, instant in pending_clusterings(context.meta).items()}
-    for what, planned in (("compaction", pending_compactions(context.meta)), ("clustering", clusterings)):
-        waiting = {time for group, time in planned.items() if group in groups and time > target.requested_time}
-        if waiting:
+    for service, planned in (("compaction", pending_compactions(context.meta)), ("clustering", clusterings)):
+        plan_times = {time for group, time in planned.items() if group in groups and time > target.requested_time}
+        if plan_times:
             raise TableError(
-                f"{where}: {target.requested_time} can't be rolled back, because the {what} {min(waiting)} waits to be "
-                f"run and its plan reads what it wrote. Run the {what} first."
+                f"{where}: {target.requested_time} can't be rolled back, because the {service} {min(plan_times)} waits "
+                f"to be run and its plan reads what it wrote. Run the {service} first."
             )
 
 
 def _roll_back(target: Instant, context: ActionContext) -> RollbackMetadata | None:
-    """Undo a write; None when there is nothing left to undo: it completed meanwhile, or was undone."""
+    """Undo a write; None if nothing is left to undo: it has completed, or was undone."""
     with context.locked():
         context = context.reloaded()
         current = context.meta.timeline.find(target.requested_time, target.action)
@@ -232,28 +232,28 @@ def _roll_back(target: Instant, context: ActionContext) -> RollbackMetadata | No
                 () if current.state is State.REQUESTED else requests_of(current, context.meta),
             )
             forget_buckets((current,), context)
-            check_plan(plan, context.meta.storage)  # a wrong plan would stay on the timeline for good
+            check_plan(plan, context.meta.storage)  # an invalid plan would stay on the timeline forever
             requested = request(ActionKind.ROLLBACK, encode_rollback_plan(plan), context)
             planned = start(requested, context.meta), plan
     return _perform(*planned, current, context)
 
 
 def _check_still_newest(target: Instant, context: ActionContext) -> None:
-    """All checks of a completed target once more: others may have come between them and the lock. Hold it."""
+    """Repeat all checks of a completed target: others may have committed before the lock was taken. Hold it."""
     time = target.requested_time
     later = [i.requested_time for i in context.meta.timeline.commits() if i.requested_time > time]
     if later:
         raise WriteConflict(
             f"{context.meta.storage.root}: {', '.join(later[:3])} completed while the rollback of {time} began, and "
-            f"may have built on it. Nothing was undone. Look at the table again; roll back the later write first if it "
-            f"shall go, too."
+            f"may have built on it. Nothing was undone. Look at the table again; to undo the later write, too, roll "
+            f"it back first."
         )
     rollback_target(context, time)
     check_no_clean_needs((target,), context)
 
 
 def _keep_columns(target: Instant, context: ActionContext) -> None:
-    """Note the columns in the properties when the only completed write is about to be undone: no other file would have
+    """Save the columns in the properties when the only completed write is about to be undone: no other file would have
     them, and the table would have none. Hold the lock.
     """
     meta = context.meta
@@ -263,8 +263,8 @@ def _keep_columns(target: Instant, context: ActionContext) -> None:
     if text is not None:
         schema = json.loads(text)
         fields = [field for field in schema["fields"] if field["name"] not in META_COLUMNS]
-        own = text if len(fields) == len(schema["fields"]) else json.dumps({**schema, "fields": fields})
-        update_table_config(meta.storage, {CREATE_SCHEMA: own}, clock=context.clock)
+        data_schema = text if len(fields) == len(schema["fields"]) else json.dumps({**schema, "fields": fields})
+        update_table_config(meta.storage, {CREATE_SCHEMA: data_schema}, clock=context.clock)
 
 
 def forget_buckets(targets: Iterable[Instant], context: ActionContext) -> None:
@@ -288,7 +288,7 @@ def _planned_already(target: Instant, context: ActionContext) -> tuple[Instant, 
 
 
 def is_being_rolled_back(target: Instant, meta: MetaClient) -> bool:
-    """Has another process planned to undo this instant? Hold the lock."""
+    """True if another process has planned to undo this instant. Hold the lock."""
     plans = (meta.reader.rollback_plan(instant) for instant in _pending_rollbacks(meta))
     return any(plan.instant_to_rollback.commit_time == target.requested_time for plan in plans)
 
@@ -351,7 +351,7 @@ def undo_planned(
     """Undo an instant's writes by the plan of the inflight rollback `instant`. `is_repeated`: an earlier attempt has
     done it (`undo_files`).
 
-    Returns: the target as it is now, pending (a completed one is taken back first), and the body of the rollback.
+    Returns: the target as it is now, pending (a completed one is reopened first), and the body of the rollback.
     """
     storage = context.meta.storage
     started_s = context.clock.monotonic_s()
@@ -361,7 +361,7 @@ def undo_planned(
     if target is not None and target.is_completed:
         target = _reopened(target, instant, context)
     partitions = {} if is_over else undo_files(plan, instant.requested_time, storage, is_repeated=is_repeated)
-    # While the rollback is pending: if this process dies in between, the next one gets here again.
+    # The rollback is still pending here: if this process dies, the next one repeats the step.
     _delete_markers_and_heartbeat(info.commit_time, context)
     if not is_over:
         delete_history(info.commit_time, storage)
@@ -380,9 +380,9 @@ def undo_planned(
 
 
 def _reopened(target: Instant, rollback: Instant, context: ActionContext) -> Instant | None:
-    """A completed target, taken back; None when another process has undone it meanwhile.
+    """Reopen a completed target; None if another process has undone it.
 
-    Under the lock: a late process must not take back what another one has undone already.
+    Under the lock: a late process must not reopen an instant that another one has undone.
     """
     with context.locked():
         now = context.reloaded()
@@ -432,5 +432,5 @@ def _is_dead(instant: Instant, context: ActionContext) -> bool:
     try:
         names = meta.reader.index_plan(instant).partitions
     except (CorruptFile, PathNotFound):
-        return True  # cut off by a power cut, or deleted meanwhile
+        return True  # cut off by a power cut, or just deleted
     return not set(names) & set(meta.config.metadata_partitions_inflight)

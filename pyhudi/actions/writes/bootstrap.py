@@ -1,4 +1,4 @@
-"""Bootstrap by metadata: a skeleton base file for each file of a folder, whose rows stay where they are.
+"""Bootstrap by metadata: a skeleton base file for each file of a folder, whose rows are not moved.
 
 A task reads the key columns of one source file and writes the meta columns of its rows, in the file's order. The index
 of the source files is written before the commit, so it is there as soon as a reader sees the skeletons. A mixed
@@ -43,7 +43,7 @@ _NO_COLUMNS = pa.schema([])
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """`copied`: what `copy` has prepared."""
+    """`copied`: the write that `copy` has prepared."""
 
     keygen: KeyGenerator
     copied: PreparedWrite[KeyGenerator] | None
@@ -51,8 +51,8 @@ class _Plan:
 
 @dataclass(frozen=True, slots=True)
 class Bootstrap:
-    """Writes skeletons. `folder`: the source folder as hoodie.properties names it, `source` its storage; `schema`: the
-    data columns, those of the folders included; `copy`: inserts the rows of other files of the folder.
+    """Write skeletons. `folder`: the source folder as hoodie.properties names it, `source` its storage; `schema`: the
+    data columns, including those of the folders; `copy`: inserts the rows of other files of the folder.
     """
 
     folder: str
@@ -99,7 +99,7 @@ class Bootstrap:
 
 @dataclass(frozen=True, slots=True)
 class WriteSkeleton:
-    """The skeleton of one source file; none of a file without rows."""
+    """The skeleton of one source file; a file without rows has none."""
 
     spec: WriteSpec
     source: Storage

@@ -55,7 +55,7 @@ def bulk_insert(frame: Frame, options: WriteOptions) -> BulkInsert | KeyedWrite:
 
 @dataclass(frozen=True, slots=True)
 class BulkInsert:
-    """Writes rows to new files."""
+    """Write rows to new files."""
 
     frame: Frame
     kind: ActionKind = field(default=ActionKind.COMMIT)
@@ -124,7 +124,7 @@ class BulkInsert:
 
 
 def _counted(batches: Iterable[pa.RecordBatch], combined: list[int]) -> Iterator[pa.RecordBatch]:
-    """The rows; what COMBINED says of them is added to `combined`."""
+    """The rows; their COMBINED counts are added to `combined`."""
     for batch in batches:
         if COMBINED in batch.schema.names:
             combined.append(pc.sum(batch.column(COMBINED)).as_py() or 0)

@@ -40,7 +40,7 @@ from pyhudi.view.pending_plans import pending_compactions
 
 __all__ = ["DeletedRows", "delete_index", "delete_keygen", "deleted_rows", "ordered_deletes"]
 
-_FEW_KEYS = 1000  # for so many only parts of a base file are read; for more it is read whole
+_FEW_KEYS = 1000  # up to this number, only parts of a base file are read
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def delete_keygen(rows: pa.Schema, context: ActionContext, instant_time: str) ->
     if is_automatic(config):
         if RECORD_KEY in rows.names and PARTITION_PATH in rows.names:
             return KeysFromMetaColumns()
-        # Only the rows themselves hold their keys.
+        # Automatic keys are stored in the rows only.
         raise ConfigError(
             f"{root}: the table has no key fields, so a delete needs the rows' own {RECORD_KEY} and {PARTITION_PATH}. "
             "Read the rows to delete from the table and pass them with these columns."
@@ -138,9 +138,9 @@ def ordered_deletes(spec: WriteSpec, context: ActionContext) -> tuple[str, ...]:
     """The columns with the ordering values that deletes by key carry in log files; none where they need no value or
     can't have one.
 
-    A delete without value removes all earlier versions, and loses its effect as soon as a row follows it. That row may
-    lose against the deleted row of the base file. A merger never decides about deletes by key; and where the first of
-    equal values wins, the row would win against its delete.
+    A delete without a value removes all earlier versions, but loses its effect as soon as a row follows it, even a row
+    that would lose against the deleted row of the base file. A merger never decides about deletes by key; and where
+    the first of equal values wins, the row would win against its delete.
     """
     rules, stored = table_rules(context), spec.stored_schema
     if not context.meta.config.is_merge_on_read or not rules.by_ordering:
@@ -189,13 +189,13 @@ class DeletedRows:
             key_filter = KeyFilter(RECORD_KEY, tuple(keys.to_pylist()), pa.string())
         parts = [pa.schema([self.reading.schema.field(name) for name in names]).empty_table()]
         for batch in read_file_slice(self.reading, file_slice, names, key_filter=key_filter):
-            hit = pc.is_in(batch.column(RECORD_KEY), value_set=keys)
-            parts.append(pa.Table.from_batches([batch.filter(hit)]))
+            is_deleted = pc.is_in(batch.column(RECORD_KEY), value_set=keys)
+            parts.append(pa.Table.from_batches([batch.filter(is_deleted)]))
         return pa.concat_tables(parts)
 
 
 def deleted_rows(spec: WriteSpec, context: ActionContext) -> DeletedRows | None:
-    """How deletes by key find their rows; None when they need not."""
+    """The way deletes by key find their rows; None if they need not."""
     columns = ordered_deletes(spec, context)
     if not columns:
         return None

@@ -64,11 +64,11 @@ def _regex(pattern: str) -> re.Pattern[str]:
 
 def _check_no_patterns(paths: Iterable[str], partitions: Container[str], context: ActionContext) -> None:
     """Refuse a path with a star that no partition has: the caller means any text, which needs a pattern."""
-    strange = next((path for path in paths if "*" in path and path not in partitions), None)
-    if strange is not None:
+    unknown = next((path for path in paths if "*" in path and path not in partitions), None)
+    if unknown is not None:
         raise ConfigError(
-            f"{context.meta.storage.root} has no partition {strange!r}. A star in a path stands for itself; for any "
-            f"text give a pattern: delete_partitions(matching=[{strange!r}]). Nothing was deleted."
+            f"{context.meta.storage.root} has no partition {unknown!r}. A star in a path stands for itself; for any "
+            f"text give a pattern: delete_partitions(matching=[{unknown!r}]). Nothing was deleted."
         )
 
 
@@ -76,8 +76,8 @@ def _check_no_patterns(paths: Iterable[str], partitions: Container[str], context
 class DeletePartitions:
     """`paths`, `patterns`: the partitions to delete; in a path a star stands for itself, in a pattern for any text.
 
-    `may_be_paths`: a pattern that is the path of a partition means only that one. `frame`: rows whose partitions are
-    deleted, instead of both.
+    `may_be_paths`: a pattern that equals the path of a partition means only that one. `frame`: rows whose partitions
+    are deleted, instead of both.
     """
 
     paths: tuple[str, ...] = ()
@@ -165,11 +165,11 @@ def _warn_of_unknown(paths_by_name: Mapping[str, set[str]], with_rows: set[str],
         if paths & with_rows or name == "*":
             continue
         beginning = [path for path in sorted(with_rows) if path.startswith(f"{name.strip('/')}/")]
-        near = [*beginning, *get_close_matches(name.strip("/"), sorted(with_rows), n=_NEAREST, cutoff=0.5)]
-        nearest = ", ".join(map(repr, dict.fromkeys(near[:_NEAREST]))) or ", ".join(map(repr, sorted(with_rows)[:1]))
-        says = f"Near are: {nearest}." if nearest else "No partition of the table has any."
+        similar = [*beginning, *get_close_matches(name.strip("/"), sorted(with_rows), n=_NEAREST, cutoff=0.5)]
+        nearest = ", ".join(map(repr, dict.fromkeys(similar[:_NEAREST]))) or ", ".join(map(repr, sorted(with_rows)[:1]))
+        hint = f"Similar: {nearest}." if nearest else "No partition of the table has any."
         warn_caller(
-            f"{context.meta.storage.root}: no partition {name!r} with rows, so nothing is deleted for it. {says} "
+            f"{context.meta.storage.root}: no partition {name!r} with rows, so nothing is deleted for it. {hint} "
             f"partitions() lists all."
         )
 

@@ -1,7 +1,7 @@
 """Incoming values with more digits than their columns hold: finer times, integers too large for floats.
 
-Such values are refused, those in memory before anything is written. Only milliseconds that are made of microseconds are
-cut, with a warning: Spark has no other times.
+Such values are refused, those in memory before anything is written. Only for columns of milliseconds are microseconds
+cut, with a warning: Spark's times always have microseconds.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def _stored_buckets(context: ActionContext) -> TableBuckets | None:
         raise ConfigError(
             f"{meta.storage.root}: the options name the index {index_name(options)}, but the table's file groups are "
             f"{stored}, such as {groups[0].file_id} in partition {groups[0].partition_path!r}. Rows would be stored "
-            f"twice. Leave {INDEX_TYPE} and {ENGINE} out, or write the table anew by insert_overwrite_table. Nothing "
+            f"twice. Leave {INDEX_TYPE} and {ENGINE} out, or rewrite the table by insert_overwrite_table. Nothing "
             "was written."
         )
     if engine == "CONSISTENT_HASHING":
@@ -112,7 +112,7 @@ def _stored_number(is_given: bool, groups: Sequence[FileGroupId], context: Actio
         count = "another number of them" if stored is None else f"{stored} of them"
         raise ConfigError(
             f"{root}: {NUMBER}={number}, but the stored keys are in buckets as with {count}. Keys would be stored "
-            f"twice. Write with the number (and {HASH_FIELDS}) that the table was made with, or write the table anew "
+            f"twice. Write with the number (and {HASH_FIELDS}) that the table was made with, or rewrite the table "
             "by insert_overwrite_table. Nothing was written."
         )
     return number
@@ -120,7 +120,7 @@ def _stored_number(is_given: bool, groups: Sequence[FileGroupId], context: Actio
 
 @contextmanager
 def buckets_changed(context: ActionContext) -> Iterator[None]:
-    """For a block that replaces all file groups: store how the new ones are buckets.
+    """Around a block that replaces all file groups: save how the new ones are buckets.
 
     The old entry is removed before and the new one written after: in between, and after a crash, the file groups
     decide.
@@ -175,7 +175,7 @@ def lookup_of(
 
 
 def _names_base_rows(context: ActionContext) -> bool:
-    """Do rows for log files need the position of their key in the base file?"""
+    """True if rows for log files need the position of their key in the base file."""
     config, options = context.meta.config, context.options
     if not config.is_merge_on_read or not config.format.has_record_positions or not config.populate_meta_fields:
         return False

@@ -13,10 +13,10 @@ Every write that replaces file groups, `delete_partition` too, takes these steps
     new files                     always base files of new file groups
     <T>.replacecommit             new files, and the replaced file groups
 
-The replaced groups are those that existed when the write began. Groups that others add to the same partitions meanwhile
-stay, as if added afterwards; a write to a replaced group is a conflict. Files of replaced groups stay for readers of
-earlier instants until cleaning deletes them. Source: docs/formats/table-services.md, "Replaced file groups";
-docs/formats/timeline.md, "Bodies", "Commit metadata".
+The replaced groups are those that existed when the write began. Groups that others add to the same partitions during
+the write are kept, as if added afterwards; a write to a replaced group is a conflict. Files of replaced groups are kept
+for readers of earlier instants until cleaning deletes them. Source: docs/formats/table-services.md, "Replaced file
+groups"; docs/formats/timeline.md, "Bodies", "Commit metadata".
 
 """
 
@@ -70,13 +70,13 @@ def check_not_planned(groups: Groups, context: ActionContext, operation: str, *,
     Its result would bring the rows back: a clustering writes them to new file groups.
     """
     pending_groups = groups_in_pending_plans(context.meta, COMPACTIONS if compactions else ())
-    hit = sorted(group for group in pending_groups if group.file_id in groups.get(group.partition_path, ()))
-    if hit:
+    planned_groups = sorted(group for group in pending_groups if group.file_id in groups.get(group.partition_path, ()))
+    if planned_groups:
         services = "compaction, log compaction or clustering" if compactions else "clustering"
         raise WriteConflict(
-            f"{context.meta.storage.root}: {operation.lower()} can't take out {hit[0].file_id} in "
-            f"{hit[0].partition_path!r}, because a pending {services} is going to rewrite it. Nothing was changed; run "
-            "the plan or take it back, then write again."
+            f"{context.meta.storage.root}: {operation.lower()} can't replace {planned_groups[0].file_id} in "
+            f"{planned_groups[0].partition_path!r}, because a pending {services} is going to rewrite it. Nothing was "
+            "changed; run the plan or roll it back, then write again."
         )
 
 

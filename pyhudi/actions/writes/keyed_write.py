@@ -150,8 +150,8 @@ class KeyedWrite:
         keygen = self._keygen(PROBE_TIME, context)
         if self._index(context).lists_file_groups and self.rules.replaces:
             raise ConfigError(
-                f"{context.meta.storage.root}: {self.operation.lower()} takes file groups out of the table, and those "
-                "of consistent hashing have the same ids again, so the new rows would not be seen. Delete rows and "
+                f"{context.meta.storage.root}: {self.operation.lower()} replaces file groups, and the new ones of "
+                "consistent hashing have the same ids, so the new rows would not be seen. Delete rows and "
                 "upsert instead."
             )
         if self.rules.deletes:
@@ -283,7 +283,7 @@ class KeyedWrite:
         keygen: KeyGenerator,
         context: ActionContext,
     ) -> tuple[Frame, Mapping[tuple[str, str | None], int], tuple[Frame, ...]]:
-        """Rows with LOCATION, how many there are for each file group, and the frames that the engine keeps."""
+        """Rows with LOCATION, their number for each file group, and the frames that the engine caches."""
         engine, merging = context.engine, table_rules(context)
         only_live = self.rules.drop_known or self.rules.refuse_known
         if only_live and index.places_inserts:
@@ -350,12 +350,12 @@ class KeyedWrite:
 
 
 def _deletes(status: WriteStatus) -> bool:
-    """Has the task deleted rows from its file group? For log files only readers know."""
+    """True if the task deleted rows from its file group. For log files only readers can tell."""
     return status.stat.num_deletes > 0 or status.stat.log_version is not None
 
 
 def _new_uuid(context: ActionContext) -> str:
-    """A UUID for names of file groups. Non-blocking writers must give a bucket the same name."""
+    """A UUID for the names of file groups. Non-blocking writers must give a bucket the same name."""
     return _NO_UUID if context.options.concurrency.is_non_blocking else context.clock.new_uuid()
 
 

@@ -28,7 +28,7 @@ from pyhudi.timeline.commits import has_table_schema
 __all__ = ["Missing", "check_source_names", "stored_columns"]
 
 
-# What becomes of columns that the data lacks, where no option says it: null, for rows that replace none; kept: stored
+# How columns that the data lacks are treated where no option decides. null: for rows that replace none; kept: stored
 # rows keep their values; refused: they would lose them.
 Missing: TypeAlias = Literal["null", "kept", "refused"]
 _FOR_MISSING = (
@@ -79,7 +79,7 @@ def _evolved(table: pa.Schema, columns: pa.Schema, missing: Missing, context: Ac
 def check_source_names(source: pa.Schema, context: ActionContext) -> None:
     """Check the columns of a merge that takes all of them: those that the table lacks are left out.
 
-    Raises: SchemaMismatch for names that columns of the table had before, and for such that nearly are those of missing
+    Raises: SchemaMismatch for former names of the table's columns, and for names that are close to those of missing
         columns.
     """
     table = context.meta.stored_schema()
@@ -88,14 +88,14 @@ def check_source_names(source: pa.Schema, context: ActionContext) -> None:
     if SCHEMA_MODE not in context.options.explicit:
         missing = [name for name in table.names if name not in source.names]
         unknown = [name for name in source.names if name not in table.names and name not in former]
-        near = {name: near_name(name, missing) for name in unknown}
-        problems += [misspelt(name, other) for name, other in near.items() if other is not None]
+        similar = {name: near_name(name, missing) for name in unknown}
+        problems += [misspelt(name, other) for name, other in similar.items() if other is not None]
     if problems:
         raise misfit(problems)
 
 
 def _former(table: pa.Schema, columns: pa.Schema, context: ActionContext) -> Mapping[str, FormerName]:
-    """What became of columns that the table no longer has, where the data may have one of them."""
+    """By path, the former columns of the table that the data may have."""
     new = column_paths(columns).keys() - column_paths(table).keys()
     if not table.names or not new:
         return {}
@@ -107,7 +107,9 @@ def _former(table: pa.Schema, columns: pa.Schema, context: ActionContext) -> Map
 
 
 def _dropped(paths: Collection[str], meta: MetaClient) -> dict[str, FormerName]:
-    """The same of a table without a history: a write dropped the columns. Its older files still have their values."""
+    """Like `_former`, for a table without a history: a write dropped the columns. Its older files still have their
+    values.
+    """
     names: dict[str, FormerName] = {}
     newer: Instant | None = None
     for instant in reversed(meta.timeline.commits().instants):
@@ -122,7 +124,7 @@ def _dropped(paths: Collection[str], meta: MetaClient) -> dict[str, FormerName]:
 
 
 def _replaces_schema(columns: pa.Schema, context: ActionContext) -> bool:
-    """Does the table get just these columns? Raises ConfigError where it can't."""
+    """True if the table gets just these columns. Raises ConfigError if it can't."""
     meta, options = context.meta, context.options
     if options.schema_mode != "overwrite":
         return False
@@ -142,7 +144,9 @@ def _replaces_schema(columns: pa.Schema, context: ActionContext) -> bool:
         raise SchemaMismatch(f"{root}: the new columns lack {', '.join(missing)}, by which rows are ordered.")
     indexed = sorted(_indexed_columns(context) - {*columns.names, *meta.config.dropped_partition_fields})
     if indexed:
-        raise ConfigError(f"{root}: the new columns lack {', '.join(indexed)}, which an index is of. Drop it first.")
+        raise ConfigError(
+            f"{root}: the new columns lack {', '.join(indexed)}, which has an index. Drop the index first."
+        )
     bound_constraints(meta.config, columns)
     return True
 
@@ -150,6 +154,6 @@ def _replaces_schema(columns: pa.Schema, context: ActionContext) -> bool:
 def _indexed_columns(context: ActionContext) -> set[str]:
     """Columns of secondary and expression indexes."""
     definitions = read_index_definitions(context.meta.storage).by_name.values()
-    statistics = MetadataKind.COLUMN_STATS.value.prefix  # of whatever columns there are
+    statistics = MetadataKind.COLUMN_STATS.value.prefix  # they cover any columns
     fields = [column for one in definitions if one.name != statistics for column in one.source_fields]
     return {column.partition(".")[0] for column in fields if column not in META_COLUMNS}

@@ -74,7 +74,7 @@ __all__ = [
 
 
 def with_history(schedule: Schedule, stored: pa.Schema, context: ActionContext) -> Schedule:
-    """The schedule of a write, with the entries for its files and its commit about the table's schema history, if any.
+    """The schedule of a write, with the table's schema history, if any, for its files and its commit.
 
     Args:    stored: the columns of the write's files.
     Raises:  UnsupportedTable where the history and the last commit disagree, and where a column of keys, partitions or
@@ -134,9 +134,9 @@ def _version(history: Sequence[InternalSchema]) -> int | None:
 
 def _renumbered(newest: InternalSchema, stored: pa.Schema, dropped: Iterable[str]) -> InternalSchema:
     """The schema with the columns of rows; partition columns that files leave out stay in it."""
-    renewed = renumbered(newest, stored)
+    schema = renumbered(newest, stored)
     dropped_columns = tuple(column for column in newest.columns if column.name in dropped)
-    return replace(renewed, columns=(*renewed.columns, *dropped_columns))
+    return replace(schema, columns=(*schema.columns, *dropped_columns))
 
 
 def _check_nothing_after(schedule: Schedule, now: MetaClient) -> None:
@@ -147,8 +147,8 @@ def _check_nothing_after(schedule: Schedule, now: MetaClient) -> None:
     others = [i for i in later if i.is_completed or i.action.is_table_service or i.action.is_replacing]
     if others:
         raise WriteConflict(
-            f"{now.storage.root}: {others[0].requested_time} was begun after this change of the schema and has files "
-            "without it. Nothing of the change is visible; make it again."
+            f"{now.storage.root}: {others[0].requested_time} began after this change of the schema and has files "
+            "without it. Nothing of the change is visible; repeat it."
         )
 
 
@@ -171,7 +171,7 @@ def check_deciding(names: Iterable[str], history: Sequence[InternalSchema], meta
         column_names = {column.name for schema in history for column in schema.columns if column.id in ids}
         if len(ids) > 1 or len(column_names) > 1:
             raise UnsupportedTable(
-                f"{meta.storage.root}: {name!r}, of which keys, partitions or ordering are made, was renamed or "
+                f"{meta.storage.root}: {name!r}, a column of keys, partitions or ordering, was renamed or "
                 "dropped in the table's schema history; such tables are read, not written. Write to it with Apache "
                 "Hudi."
             )
@@ -254,13 +254,13 @@ def _marks_deletes(schema: pa.Schema, rules: MergeRules) -> bool:
 
 
 def schedule_delete(frame: Frame, keygen: KeyGenerator, context: ActionContext) -> Schedule:
-    """A delete by key: the table's schema stays, and the data needs only the key columns."""
+    """The schedule of a delete by key: the table's schema is kept, and the data needs only the key columns."""
     check_keys(keygen, context.engine.schema(frame))
     return schedule_unchanged(context)
 
 
 def schedule_unchanged(context: ActionContext) -> Schedule:
-    """A write that leaves the table's schema as it is."""
+    """The schedule of a write that leaves the table's schema as it is."""
     schema = context.meta.stored_schema()
     schedule = Schedule(schema, avro_from_arrow(schema, context.meta.config.table_name, with_meta=False))
     return with_history(schedule, schema, context)

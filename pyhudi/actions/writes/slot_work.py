@@ -37,13 +37,13 @@ __all__ = ["WriteSlot", "are_quick"]
 
 _CONTROL = (RECORD_KEY, PARTITION_PATH, IS_DELETE, CHANGE, BASE_ROW, STORED_ROW)
 _QUICK_BASE_BYTES = 2 << 20  # of base files: rewriting them takes some 50 ms
-_SLOT_ROWS_BITS = 32  # a slot has fewer rows than this many bits count
+_SLOT_ROWS_BITS = 32  # bits for the number of a row in its slot
 
 Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 
 
 def are_quick(tasks: Iterable[WriteTask], storage: Storage) -> bool:
-    """Are the base files that the tasks rewrite small?"""
+    """True if the base files that the tasks rewrite are small."""
     sizes = (0 if task.base_file is None else task.base_file.size_bytes for task in tasks)
     return is_local(storage) and sum(sizes) <= _QUICK_BASE_BYTES
 
@@ -124,7 +124,7 @@ class WriteSlot:
         table, warning, combined = self._table(batches)
         rows = self._fitted(table)
         if task.is_new_group:
-            rows = rows.filter(pc.invert(rows.column(IS_DELETE)))  # there are no rows yet to delete
+            rows = rows.filter(pc.invert(rows.column(IS_DELETE)))  # a new file has no rows to delete
         elif self.deleted is not None:
             rows = self.deleted.with_rows(task.file_slice, rows)
         if len(rows):

@@ -127,7 +127,7 @@ class MergeStatement:
             names = [name for name in target.schema.names if name not in expressions]
             if number in merge.moving:
                 expressions |= {name: quoted(self.alias, name) for name in names}
-            elif merge.inserts and self.clauses[number].does == "insert":
+            elif merge.inserts and self.clauses[number].verb == "insert":
                 expressions |= {name: cast("NULL", target.schema.field(name)) for name in names}
             elif not is_placed:
                 expressions |= {name: quoted(self.alias, name) for name in target.fixed}
@@ -142,9 +142,9 @@ class MergeStatement:
         changeable = {name: name for name in everything if name not in target.fixed or name in target.loose}
         arrivals = []
         for number, clause in enumerate(self.clauses):
-            if clause.does == "insert":
+            if clause.verb == "insert":
                 arrivals.append(number)
-            elif clause.does == "delete":
+            elif clause.verb == "delete":
                 yield NumberedClause(When.MATCHED, "delete", number, {})
             else:
                 yield NumberedClause(When.MATCHED, "update", number, {name: name for name in merge.values[number]})

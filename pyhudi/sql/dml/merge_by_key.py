@@ -55,7 +55,7 @@ def upsert_rows(merge: BoundMerge, source: SqlFrame, session: SqlSession) -> Sql
     Args: source: the source with all its columns; it is returned itself if the table has the same columns.
     """
     target = merge.target
-    by_clause_kind = {clause.does: number for number, clause in enumerate(merge.clauses) if clause.condition is None}
+    by_clause_kind = {clause.verb: number for number, clause in enumerate(merge.clauses) if clause.condition is None}
     if set(by_clause_kind) != {"update", "insert"} or len(merge.clauses) != 2 or not target.config.ordering_fields:
         return None
     index = str(options_of(session, target.table).get("hoodie.index.type", "")).upper()
@@ -102,7 +102,7 @@ def _fits(merge: BoundMerge) -> bool:
     for clause in merge.clauses:
         if clause.when is When.MATCHED and any(_reads_table(reader, merge) for reader in clause.readers):
             return False
-        if clause.does == "insert" and not _inserts_its_key(merge, clause.star, clause.assignments):
+        if clause.verb == "insert" and not _inserts_its_key(merge, clause.star, clause.assignments):
             return False
     return True
 
@@ -174,7 +174,7 @@ def _texts(merge: BoundMerge) -> dict[str, str]:
         texts[name] = cast(f"({reader.cut(reader.at, reader.stop)}\n)", target.schema.field(name))
     updates, inserts_by_column = _by_column(merge, "update"), _by_column(merge, "insert")
     if inserts_by_column:
-        inserts = [n for n, clause in enumerate(merge.clauses) if clause.does == "insert"]
+        inserts = [n for n, clause in enumerate(merge.clauses) if clause.verb == "insert"]
         for field in target.schema:
             clause_texts = inserts_by_column.setdefault(field.name, {})
             clause_texts |= {number: cast("NULL", field) for number in inserts if number not in clause_texts}
@@ -186,10 +186,10 @@ def _texts(merge: BoundMerge) -> dict[str, str]:
     return texts | expressions
 
 
-def _by_column(merge: BoundMerge, does: str) -> dict[str, dict[int, str]]:
+def _by_column(merge: BoundMerge, verb: str) -> dict[str, dict[int, str]]:
     columns: dict[str, dict[int, str]] = {}
     for number, (clause, values) in enumerate(zip(merge.clauses, merge.values, strict=True)):
-        if clause.does == does:
+        if clause.verb == verb:
             for name, text in values.items():
                 columns.setdefault(name, {})[number] = text
     return columns
@@ -197,10 +197,10 @@ def _by_column(merge: BoundMerge, does: str) -> dict[str, dict[int, str]]:
 
 def _numbered(merge: BoundMerge, texts: Mapping[str, str]) -> Iterator[NumberedClause]:
     for number, (clause, values) in enumerate(zip(merge.clauses, merge.values, strict=True)):
-        if clause.does == "insert":
+        if clause.verb == "insert":
             columns = {
                 name: NEW_VALUE + name if NEW_VALUE + name in texts else name for name in merge.target.schema.names
             }
             yield NumberedClause(When.NOT_MATCHED, "insert", number, columns, NEW_CLAUSE)
         else:
-            yield NumberedClause(When.MATCHED, clause.does, number, {name: name for name in values})
+            yield NumberedClause(When.MATCHED, clause.verb, number, {name: name for name in values})

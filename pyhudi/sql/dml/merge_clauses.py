@@ -51,7 +51,7 @@ class MergeClause:
     """One WHEN clause. `star`: it sets all columns; otherwise it makes the `assignments`."""
 
     when: When
-    does: Literal["update", "delete", "insert"]
+    verb: Literal["update", "delete", "insert"]
     condition: Reader | None
     star: bool = False
     assignments: tuple[SqlAssignment, ...] = ()

@@ -107,13 +107,13 @@ class _Texts:
         return f"WHEN {_KINDS[clause.when]}{condition} THEN {self._action(clause)}"
 
     def _action(self, clause: Clause) -> str:
-        if clause.does == "delete":
+        if clause.verb == "delete":
             return "DELETE"
         config = self.config
         fixed = {name.partition(".")[0] for name in (*config.record_key_fields, *config.partition_fields)}
         shared = [name for name in self.target if name in self.source]
         from_source = {name: f"source.{_quoted(name)}" for name in shared}
-        if clause.does == "update":
+        if clause.verb == "update":
             values = clause.values
             texts = (
                 {name: text for name, text in from_source.items() if name not in fixed}

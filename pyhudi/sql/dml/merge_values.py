@@ -67,9 +67,9 @@ def bind_merge(
         assignments = _values_by_column(clause, target, scope, source, columns)
         expressions: dict[str, str] = {}
         for field, value in assignments.items():
-            if clause.does == "update" and _is_same(field, value, target, bindings):
+            if clause.verb == "update" and _is_same(field, value, target, bindings):
                 continue
-            if clause.does == "update" and field in target.partitions:
+            if clause.verb == "update" and field in target.partitions:
                 moving.add(number)
             text, kind = f"({scope.text(value, owner)}\n)", column_type(value, source, columns)
             expressions[field] = value_of(text, target.schema.field(field), target, kind)
@@ -104,7 +104,7 @@ def column_type(value: Reader, source: MergeSource, columns: pa.Schema) -> pa.Da
 
 def _fields_of_structs(clause: MergeClause, target: Target, scope: Scope) -> tuple[SqlAssignment, ...]:
     """The assignments of an UPDATE to fields of structs."""
-    if clause.does != "update":
+    if clause.verb != "update":
         return ()
     return tuple(one for one in clause.assignments if one.place(target, scope)[1])
 
@@ -125,7 +125,7 @@ def _values_by_column(
 ) -> dict[str, Reader]:
     """Column → value of a clause; a star stands for every column that the source has."""
     if clause.star:
-        keys = set(target.keys) if clause.does == "update" else set()  # the struct of a nested key is refused below
+        keys = set(target.keys) if clause.verb == "update" else set()  # the struct of a nested key is refused below
         values = {}
         for name in columns.names:
             field = target.find(name)
