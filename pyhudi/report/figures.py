@@ -100,7 +100,7 @@ def _health(health: TableHealth) -> tuple[str, str, str]:
     about = ", ".join(dict.fromkeys(one.about for one in health.warnings))
     notes = len(health.findings) - len(health.warnings)
     more = "; ".join(part for part in (about, f"{notes} to note" if notes else "") if part)
-    return (f"{len(health.warnings)} to mend", more, "warning") if health.warnings else ("healthy", more, "healthy")
+    return (f"{len(health.warnings)} to repair", more, "warning") if health.warnings else ("healthy", more, "healthy")
 
 
 def _many(count: int, name: str) -> str:

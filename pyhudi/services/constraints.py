@@ -21,9 +21,9 @@ _NAME = re.compile(r"[A-Za-z_][\w-]{0,127}", re.ASCII)
 
 
 def add_constraint(context: ActionContext, name: str, condition: str) -> None:
-    """Put a constraint on the table, under its lock, when all of its rows keep it.
+    """Add a constraint to the table, under its lock, if all rows satisfy it.
 
-    Raises: ConfigError for a name that is taken or no name, and for a condition that the columns can't answer;
+    Raises: ConfigError for a name in use or an invalid one, and for a condition that the columns can't answer;
         SchemaMismatch when rows of the table break it.
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name):
@@ -59,7 +59,7 @@ def add_constraint(context: ActionContext, name: str, condition: str) -> None:
 
 
 def drop_constraint(context: ActionContext, name: str) -> None:
-    """Take a constraint off the table. Raises ConfigError when there is none of that name."""
+    """Drop a constraint of the table. Raises ConfigError if it does not exist."""
     with context.locked():
         meta = context.meta.reload()
         names = constraints_of(meta.config)

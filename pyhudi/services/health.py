@@ -2,7 +2,7 @@
 
 It lists the files, by the metadata table where it is up to date, and the timeline; it opens no file and changes
 nothing. A deep look also makes a dry run of each repair. Each check makes findings: a warning where the table is much
-slower or larger than need be, or where something went wrong; a note for states that may be intended.
+slower or larger than necessary, or where something went wrong; a note for states that may be intended.
 
 Source: docs/reading.md, "The health of a table".
 """
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FileCounts", "Finding", "TableHealth", "health", "health_and_files"]
 
-_FILES_TO_MENTION = 10  # if fewer can be spared, a rewrite does not pay
+_FILES_TO_MENTION = 10  # if clustering saves fewer, a rewrite does not pay
 _HEADER = ("", "about", "finding", "to run")
 _STATISTICS = tuple(kind.value.prefix for kind in (MetadataKind.COLUMN_STATS, MetadataKind.PARTITION_STATS))
 
@@ -57,7 +57,7 @@ class Finding(Result):
 @dataclass(frozen=True, slots=True, repr=False)
 class FileCounts(Result):
     """The newest slices of a table, counted. `small_files`: base files below `hoodie.parquet.small.file.limit`;
-    `files_to_spare`: how many fewer there would be after clustering. `deep_slices`: slices with at least as many log
+    `files_to_spare`: the number of files that clustering would save. `deep_slices`: slices with at least as many log
     files as trigger a compaction; `log_files_deepest`: the most log files of one slice. `old_files`: earlier versions
     of base files, for time travel only.
     """
@@ -89,7 +89,7 @@ class TableHealth(Result):
     """A table as of its newest commit, `instant_time`, None before the first one.
 
     `commits`: on the active timeline. `writers`: pending writes with a live heartbeat, and runs that build a new table
-    in the place of this one; `dead_writers`: the instants of those without. `waiting`: instants of table services that
+    to replace this one; `dead_writers`: the instants of writes without one. `waiting`: instants of table services that
     are scheduled or running. `lists_files`: "metadata table" or "folders".
     """
 
@@ -119,7 +119,7 @@ class TableHealth(Result):
     def _summary(self) -> str:
         notes = len(self.findings) - len(self.warnings)
         about = ", ".join(dict.fromkeys(one.about for one in self.warnings))
-        state = f"{len(self.warnings)} to mend ({about})" if self.warnings else "healthy"
+        state = f"{len(self.warnings)} to repair ({about})" if self.warnings else "healthy"
         return f"{self.table}: {state}{f', {notes} to note' if notes else ''}; {self.files}, {self.commits:,} commits"
 
     def _rows(self) -> list[tuple[str, str, str, str]]:
@@ -140,7 +140,7 @@ def health(context: ActionContext, deep: bool = False) -> TableHealth:
 
 
 def health_and_files(context: ActionContext, deep: bool = False) -> tuple[TableHealth, FileSystemView]:
-    """The health of a table, and the files it was judged by. Raises the errors of listing the table."""
+    """The health of a table, and the files from which it was derived. Raises the errors of listing the table."""
     meta = context.meta
     fault = _metadata_fault(meta)
     view, by_metadata = _view(meta, use_metadata=fault is None)
@@ -185,7 +185,7 @@ def health_and_files(context: ActionContext, deep: bool = False) -> tuple[TableH
 
 
 def _view(meta: MetaClient, use_metadata: bool) -> tuple[FileSystemView, bool]:
-    """The files of the table, and whether they come from the metadata table."""
+    """The files of the table, and True if the metadata table lists them."""
     if use_metadata:
         try:
             table = MetadataTable.open(meta)
@@ -255,7 +255,7 @@ def _about_logs(files: FileCounts, context: ActionContext) -> Iterator[Finding]:
 
 
 def _metadata_fault(meta: MetaClient) -> HudiError | None:
-    """Why the metadata table must not be read; None without one, too."""
+    """The reason why the metadata table must not be read; None if it may be, or does not exist."""
     if not has_metadata_table(meta):
         return None
     from pyhudi.actions.open_table import metadata_fault
@@ -267,9 +267,9 @@ def _about_metadata(meta: MetaClient, fault: HudiError | None, context: ActionCo
     run = "table.metadata.rebuild()"
     if fault is not None:
         why = str(fault).removeprefix(f"{meta.storage.root}: ").rstrip(".")
-        yield Finding("warning", "metadata table", f"{why}; readers list folders meanwhile", run)
+        yield Finding("warning", "metadata table", f"{why}; until then readers list folders", run)
     elif meta.config.metadata_to_build:
-        yield Finding("warning", "metadata table", "it was taken out to be built anew, which never ended", run)
+        yield Finding("warning", "metadata table", "it was removed for a rebuild that never ended", run)
     elif not has_metadata_table(meta):
         yield Finding("note", "metadata table", "there is none: readers list folders, and skip no files", run)
 
@@ -279,12 +279,12 @@ def _about_statistics(meta: MetaClient, fault: HudiError | None) -> Iterator[Fin
     config = meta.config
     if fault is not None or not config.metadata_partitions:
         return
-    listed = {*config.metadata_partitions, *config.metadata_partitions_inflight}
+    partitions_listed = {*config.metadata_partitions, *config.metadata_partitions_inflight}
     for name in _STATISTICS:
         is_of_use = name != MetadataKind.PARTITION_STATS.value.prefix or config.partition_fields
-        if name not in listed and is_of_use and is_supported_in(name, config.table_version):
-            what = "files" if name == MetadataKind.COLUMN_STATS.value.prefix else "partitions"
-            text = f"no {name}: filters skip no {what} by their values"
+        if name not in partitions_listed and is_of_use and is_supported_in(name, config.table_version):
+            unit = "files" if name == MetadataKind.COLUMN_STATS.value.prefix else "partitions"
+            text = f"no {name}: filters skip no {unit} by their values"
             yield Finding("note", "statistics", text, f"table.indexes.create({name!r})")
             return
 
@@ -327,7 +327,7 @@ def _about_dead(dead: Sequence[Instant], meta: MetaClient) -> Iterator[Finding]:
         if instant.action.is_undoing:
             yield Finding("warning", "dead writers", f"a {action} at {time} died half way; the next write finishes it")
             continue
-        text = f"the {action} of {time} gives no sign of life; the next write undoes it"
+        text = f"the {action} of {time} has no live heartbeat; the next write undoes it"
         yield Finding("warning", "dead writers", text, f"table.rollback({time!r})")
 
 
@@ -340,9 +340,7 @@ def _about_leftovers(meta: MetaClient, dead_replacements: int) -> Iterator[Findi
     """Markers and heartbeats of instants that are complete or archived, and new tables that never replaced this one."""
     if dead_replacements:
         tables = "a new table" if dead_replacements == 1 else f"{dead_replacements:,} new tables"
-        text = (
-            f"{tables} in the place of this one: the process died before the end; the next write deletes what it built"
-        )
+        text = f"{tables} to replace this one: the process died before the end; the next write deletes its files"
         yield Finding("note", "dead writers", text)
     pending = {instant.requested_time for instant in meta.timeline.pending()}
     first = meta.timeline.first_time

@@ -6,10 +6,10 @@
                no lock: the table is read, the records are kept in local files
                lock: base files → the properties list the partition → <T>.indexing
 
-Records written to the file groups meanwhile lie above the base files, in the order of the instants, and the base files
-leave these keys out. An instant that was pending when the plan was made may not have written to them: if one has
-completed since, or one that was read has been undone, the table is read again. After a dead builder the next one starts
-afresh: only the inflight file is on storage.
+Records that writers add to the file groups during the build lie above the base files, in the order of the instants, and
+the base files leave these keys out. An instant that was pending when the plan was made may not have written to them: if
+one has completed since, or one that was read has been undone, the table is read again. After a dead builder the next
+one starts over: only the inflight file is on storage.
 Source: docs/formats/metadata-table.md, "Built while writers go on".
 """
 
@@ -52,7 +52,7 @@ from pyhudi.transaction.plans import Running
 
 __all__ = ["MAX_READINGS", "build_waiting", "pending_index_plans", "run_index_plan", "schedule_index"]
 
-# How often a builder reads the table when writes that began before it complete meanwhile: each time there are fewer.
+# How often a builder reads the table because writes that began before it complete: each time there are fewer.
 MAX_READINGS = 5
 _Groups = Mapping[str, Iterable[pa.Table]]
 
@@ -114,10 +114,10 @@ def run_index_plan(context: ActionContext, instant_time: str) -> IndexInfo:
     """Build the index of a pending plan.
 
     Raises: TableError when there is no such plan; WriteConflict when another process builds it, or the table changed
-            too often meanwhile. After any error the plan stays for the next run.
+            too often during the build. After any error the plan is kept for the next run.
     """
 
-    # Writers go on, whatever the failed-writes policy says.
+    # Writers go on, so failed writes are treated as LAZY.
     with Running(_WaitingIndex(), context, instant_time, beats=True) as (inflight, name):
         for _ in range(MAX_READINGS):
             info = _attempt(context.reloaded(), inflight, name)
@@ -125,7 +125,7 @@ def run_index_plan(context: ActionContext, instant_time: str) -> IndexInfo:
                 return info
         raise WriteConflict(
             f"{context.meta.storage.root}: while the index {name} was built, writes that had begun before it "
-            f"completed, or others were taken back, {MAX_READINGS} times. Its plan {instant_time} waits; build it "
+            f"completed, or others were undone, {MAX_READINGS} times. Its plan {instant_time} is pending; build it "
             f"again."
         )
 
@@ -151,10 +151,10 @@ class _WaitingIndex:
             )
 
     def check(self, instant: Instant, name: str, now: ActionContext) -> None:
-        """Nothing to check: this was done when the plan was made."""
+        """Do nothing: the check was made with the plan."""
 
     def delete_files(self, instant: Instant, name: str, now: ActionContext) -> None:
-        """Nothing to delete: records stay on the builder's machine until the index is complete."""
+        """Do nothing: records are on the builder's machine until the index is complete."""
 
 
 def _attempt(now: ActionContext, inflight: Instant, name: str) -> IndexInfo | None:
@@ -176,7 +176,7 @@ def _finish(began: ActionContext, inflight: Instant, name: str, groups: _Groups)
     """Complete the index under the lock; None when the table must be read again."""
     now = began.reloaded()
     meta = now.meta
-    is_built = name in meta.config.metadata_partitions  # by a write that had to build all partitions anew
+    is_built = name in meta.config.metadata_partitions  # by a write that had to rebuild all partitions
     if not is_built:
         if name not in meta.config.metadata_partitions_inflight:
             raise WriteConflict(f"{meta.storage.root}: the index {name} was dropped while it was built.")
@@ -194,15 +194,15 @@ def _finish(began: ActionContext, inflight: Instant, name: str, groups: _Groups)
 
 
 def _has_archived_logs(table: MetadataTable, name: str) -> bool:
-    """Were instants archived that wrote to the file groups? With base files whose instant begins with 14 zeros, and so
-    comes first on the timeline, readers would treat them as uncommitted.
+    """True if instants that wrote to the file groups were archived. The base files' instant begins with 14 zeros, so it
+    is the first on the timeline, and readers would treat the archived ones as uncommitted.
     """
     instants = {instant.requested_time for instant in table.meta.timeline}
     return any(log.instant_time not in instants for file_slice in table.slices(name) for log in file_slice.log_files)
 
 
 def _without(groups: _Groups, keys: pa.ChunkedArray) -> dict[str, Iterator[pa.Table]]:
-    """The records without keys written meanwhile: counts of two records of one file would be added."""
+    """The records without the keys of newer ones: counts of two records of one file would be added."""
 
     def without_keys(records: Iterable[pa.Table]) -> Iterator[pa.Table]:
         for table in records:
@@ -212,7 +212,7 @@ def _without(groups: _Groups, keys: pa.ChunkedArray) -> dict[str, Iterator[pa.Ta
 
 
 def _is_enough(read: MetaClient, now: MetaClient, planned: str) -> bool:
-    """Did the read table include all instants whose writers may not have known the index, and none undone since?"""
+    """True if the read table has all instants whose writers may not have known the index, and none undone since."""
     before, after = _completed(read), _completed(now)
     since = now.timeline.active_since or ""
     rolled_back = any(time not in after and time >= since for time in before)

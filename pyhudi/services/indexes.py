@@ -1,4 +1,4 @@
-"""Indexes of the metadata table, made and dropped by name. Under the table's lock from beginning to end:
+"""Indexes of the metadata table, created and dropped by name, under the table's lock from start to end:
 
     create    remains of a dead attempt removed → definition → <T>.indexing.requested, .inflight → partition of the
               metadata table → the table's properties list it → <T>.indexing
@@ -135,7 +135,7 @@ def prepared(context: ActionContext, index: IndexRequest) -> tuple[ActionContext
         now = replace(now, options=replace(now.options, metadata=options))
     if not now.meta.config.metadata_partitions:
         now = replace(now, meta=build(now.meta, (_FILES,), options))
-    _forget_dead(now.meta, index.partition)
+    _remove_dead_builds(now.meta, index.partition)
     return now, definition
 
 
@@ -169,12 +169,12 @@ def drop_index(context: ActionContext, name: str, *, dry_run: bool = False) -> t
         partitions = _partitions_of(name, meta, definitions)
         drop_partitions(meta, partitions)
         write_index_definitions(meta.storage, definitions.without(partitions))
-        _forget_dead(meta.reload(), partitions[0])
+        _remove_dead_builds(meta.reload(), partitions[0])
         return partitions
 
 
 def _partitions_of(name: str, meta: MetaClient, definitions: IndexDefinitions) -> tuple[str, ...]:
-    """The partitions that go with an index, its own first. Raises ConfigError where it must not go."""
+    """The partitions to drop with an index, its own first. Raises ConfigError if it must not be dropped."""
     listed = (*meta.config.metadata_partitions, *meta.config.metadata_partitions_inflight)
     names_in_use = dict.fromkeys((*listed, *definitions.by_name))
     matches = [one for one in (name, f"{_SECONDARY}{name}", f"{_EXPRESSION}{name}") if one in names_in_use]
@@ -192,7 +192,7 @@ def _partitions_of(name: str, meta: MetaClient, definitions: IndexDefinitions) -
 def index_request(name: str, columns: Sequence[str], index_type: str | None, expression: Call | None) -> IndexRequest:
     """The checked request. Raises ConfigError for an invalid name or an unknown type."""
     if not _NAME.fullmatch(name):
-        raise ConfigError(f"The name of an index is of letters, digits and _, found {name!r:.120}.")
+        raise ConfigError(f"The name of an index consists of letters, digits and _, found {name!r:.120}.")
     if expression is not None:
         kind = index_type or _COLUMN_STATS
         if kind not in _EXPRESSION_TYPES:
@@ -205,8 +205,8 @@ def index_request(name: str, columns: Sequence[str], index_type: str | None, exp
     if kind in _BY_TYPE:
         if name != kind:
             raise ConfigError(
-                f"A table has one index of the type {kind}, whose name is {kind!r}; found {name!r}. One of the values "
-                f"of a function is made with expression=."
+                f"A table has one index of the type {kind}, whose name is {kind!r}; found {name!r}. An index of the "
+                f"values of a function is created with expression=."
             )
         return IndexRequest(kind, kind, tuple(columns), None)
     if kind != _SECONDARY_TYPE:
@@ -219,22 +219,22 @@ def _checked(meta: MetaClient, index: IndexRequest) -> IndexDefinition | None:
     """The index's definition, None where the build writes it. Raises ConfigError for an index that can't be built."""
     root, config, partition, columns = meta.storage.root, meta.config, index.partition, index.columns
     if partition in (*config.metadata_partitions, *config.metadata_partitions_inflight):
-        raise ConfigError(f"{root} has the index {partition} already; drop it first to build it anew.")
+        raise ConfigError(f"{root} has the index {partition} already; drop it first to rebuild it.")
     names = meta.table_schema().names
     unknown = [column for column in columns if column.partition(".")[0] not in names]
     if unknown:
         raise ConfigError(f"{root} has no column {', '.join(unknown)}; it has {', '.join(names)}.")
     if partition == _PARTITION_STATS and not config.format.has_partition_stats:
         raise ConfigError(
-            f"{root}: statistics of partitions are of tables from version {TableFormat.has_partition_stats.first} on."
+            f"{root}: statistics of partitions need table version {TableFormat.has_partition_stats.first} or later."
         )
     if partition == _RECORD_INDEX and not config.populate_meta_fields:
-        raise ConfigError(f"{root}: a record index is of tables that store their keys (hoodie.populate.meta.fields).")
+        raise ConfigError(f"{root}: a record index needs a table that stores its keys (hoodie.populate.meta.fields).")
     if index.expression is not None:
         return _checked_expression(meta, index, index.expression)
     if index.kind != _SECONDARY_TYPE:
         if columns and partition != _COLUMN_STATS:
-            raise ConfigError(f"The index {partition} is not of columns, found {', '.join(columns)}.")
+            raise ConfigError(f"The index {partition} has no columns, found {', '.join(columns)}.")
         return None
     return _checked_secondary(meta, index)
 
@@ -244,13 +244,13 @@ def _checked_secondary(meta: MetaClient, index: IndexRequest) -> IndexDefinition
     if len(columns) != 1:
         name = index.partition.removeprefix(_SECONDARY)
         raise ConfigError(
-            f"{root}: the secondary index {name} is of one column, found {', '.join(columns) or 'none'}. Name its "
-            f"column. Indexes without one are {', '.join(_BY_TYPE)}."
+            f"{root}: the secondary index {name} needs one column, found {', '.join(columns) or 'none'}. Name its "
+            f"column. Indexes without columns are {', '.join(_BY_TYPE)}."
         )
     if not keeps_record_index(config):
         raise ConfigError(
-            f"{root}: a secondary index leads to record keys, and the record index from there to files. Make that "
-            f"first: create_index('{_RECORD_INDEX}')."
+            f"{root}: a secondary index leads to record keys, and the record index from there to files. Create the "
+            f"record index first: create_index('{_RECORD_INDEX}')."
         )
     definition = secondary_index_definition(config.table_version, index.partition, columns[0])
     why = why_no_secondary_index(meta, index.partition, definition)
@@ -263,7 +263,7 @@ def _checked_expression(meta: MetaClient, index: IndexRequest, expression: Call)
     root, config = meta.storage.root, meta.config
     if index.columns not in ((), (str(expression.column),)):
         raise ConfigError(
-            f"An index of {expression.function}({expression.column}) is of the column {expression.column}, found "
+            f"An index of {expression.function}({expression.column}) has the column {expression.column}, found "
             f"{', '.join(index.columns)}."
         )
     definition = expression_index_definition(config.table_version, index.partition, index.kind, expression)
@@ -292,11 +292,11 @@ def _build(now: ActionContext, partition: str, definition: IndexDefinition | Non
         commit_locked(inflight, now, lambda _: plan, participant=METADATA_TABLE)
     except BaseException:
         with uninterrupted(), suppress(Exception):  # the original error says more
-            _give_up(now.reloaded(), requested, partition, before)
+            _undo_failed(now.reloaded(), requested, partition, before)
         raise
 
 
-def _give_up(now: ActionContext, requested: Instant, partition: str, before: IndexDefinitions) -> None:
+def _undo_failed(now: ActionContext, requested: Instant, partition: str, before: IndexDefinitions) -> None:
     """Undo the instant of a failed build. The index exists when the table's properties list it."""
     meta = now.meta
     if partition not in meta.config.metadata_partitions:
@@ -304,7 +304,7 @@ def _give_up(now: ActionContext, requested: Instant, partition: str, before: Ind
     drop_if_pending(requested, meta)
 
 
-def _forget_dead(meta: MetaClient, partition: str) -> None:
+def _remove_dead_builds(meta: MetaClient, partition: str) -> None:
     """Remove pending instants that were to build this partition. Hudi lists a partition while it builds it."""
     if partition in meta.config.metadata_partitions_inflight:
         return

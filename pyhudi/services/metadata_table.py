@@ -1,4 +1,4 @@
-"""The metadata table on request: built anew, or removed.
+"""Calls that rebuild or remove the metadata table.
 
 Source: docs/formats/metadata-table.md, "Building"; docs/writing.md, "The metadata table".
 """
@@ -40,8 +40,10 @@ class MetadataRebuild(Result):
 
     def __str__(self) -> str:
         verb = "would build" if self.dry_run else "built"
-        wrong = self.unreadable or f"{len(self.differences)} differences before"
-        return "\n".join([f"metadata table: {verb} {', '.join(self.partitions)}; {wrong}", *map(str, self.differences)])
+        before = self.unreadable or f"{len(self.differences)} differences before"
+        return "\n".join(
+            [f"metadata table: {verb} {', '.join(self.partitions)}; {before}", *map(str, self.differences)]
+        )
 
 
 def rebuild_metadata(
@@ -84,37 +86,37 @@ def drop_metadata(
 
 
 def _partitions_to_drop(meta: MetaClient, partitions: Sequence[str] | None) -> tuple[str, ...]:
-    listed = meta.config.metadata_partitions
-    strange = [name for name in partitions or () if name not in listed]
-    if strange:
+    existing = meta.config.metadata_partitions
+    unknown = [name for name in partitions or () if name not in existing]
+    if unknown:
         raise ConfigError(
-            f"{meta.storage.root}: the metadata table has no partition {strange[0]!r}; it has "
-            f"{', '.join(listed) or 'none'}."
+            f"{meta.storage.root}: the metadata table has no partition {unknown[0]!r}; it has "
+            f"{', '.join(existing) or 'none'}."
         )
-    return listed if partitions is None or _FILES in partitions else tuple(partitions)
+    return existing if partitions is None or _FILES in partitions else tuple(partitions)
 
 
 def _partitions_to_build(context: ActionContext, partitions: Sequence[str] | None) -> tuple[str, ...]:
     config, options = context.meta.config, context.options.metadata
     if partitions is None:
-        there = (*config.metadata_partitions, *config.metadata_to_build)
-        named = tuple(name for name in there if is_supported_in(name, config.table_version)) or partitions_of_options(
-            config, options
-        )
-        return tuple(dict.fromkeys((_FILES, *named)))
-    strange = [name for name in partitions if not is_supported_in(name, config.table_version)]
-    if strange:
+        existing = (*config.metadata_partitions, *config.metadata_to_build)
+        default = tuple(
+            name for name in existing if is_supported_in(name, config.table_version)
+        ) or partitions_of_options(config, options)
+        return tuple(dict.fromkeys((_FILES, *default)))
+    unsupported = [name for name in partitions if not is_supported_in(name, config.table_version)]
+    if unsupported:
         raise ConfigError(
-            f"{context.meta.storage.root}: a partition {strange[0]!r} of the metadata table can't be built: this "
-            f"release keeps none up of its kind in a table of version {config.table_version}."
+            f"{context.meta.storage.root}: a partition {unsupported[0]!r} of the metadata table can't be built: this "
+            f"release does not update its kind in a table of version {config.table_version}."
         )
-    there = (*config.metadata_partitions, *config.metadata_to_build)
+    existing = (*config.metadata_partitions, *config.metadata_to_build)
     defined = (MetadataKind.SECONDARY_INDEX, MetadataKind.EXPRESSION_INDEX)
-    indexes = [n for n in partitions if kind_of(n) in defined and n not in there]
+    indexes = [n for n in partitions if kind_of(n) in defined and n not in existing]
     if indexes:
         raise ConfigError(
-            f"{context.meta.storage.root}: the metadata table has no index {indexes[0]!r} that could be built anew. "
-            f"Make it with create_index, which says of which columns it is."
+            f"{context.meta.storage.root}: the metadata table has no index {indexes[0]!r} that could be rebuilt. "
+            f"Create it with create_index, which names its columns."
         )
     return tuple(dict.fromkeys(partitions if _FILES in config.metadata_partitions else (_FILES, *partitions)))
 
@@ -129,8 +131,8 @@ def _state(context: ActionContext) -> tuple[tuple[Difference, ...], str | None]:
 def _file_groups(meta: MetaClient, partitions: Sequence[str]) -> dict[str, tuple[str, ...]]:
     try:
         table = MetadataTable.open(meta)
-        there = () if table is None else [name for name in partitions if name in table.partitions]
-        return {name: tuple(s.group.file_id for s in table.slices(name)) for name in there} if table else {}
+        existing = () if table is None else [name for name in partitions if name in table.partitions]
+        return {name: tuple(s.group.file_id for s in table.slices(name)) for name in existing} if table else {}
     except HudiError:
         return {}
 

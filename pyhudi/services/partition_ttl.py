@@ -52,7 +52,13 @@ class TtlResult(Result):
     def __str__(self) -> str:
         if self.days_retained <= 0:
             return "partition ttl: off (hoodie.partition.ttl.strategy.days.retain is not above 0)"
-        state = f"deleted by {self.deleted.instant_time}" if self.deleted else "would go" if self.expired else "expired"
+        state = (
+            f"deleted by {self.deleted.instant_time}"
+            if self.deleted
+            else "would be deleted"
+            if self.expired
+            else "expired"
+        )
         head = f"partition ttl ({self.strategy}, {self.days_retained} days): {len(self.expired):,} partitions {state}"
         lines = [f"  {partition.partition_path}: since {partition.since}" for partition in self.expired[:_SHOWN]]
         more = [f"  and {len(self.expired) - _SHOWN:,} more"] if len(self.expired) > _SHOWN else []
@@ -95,7 +101,7 @@ def expired_partitions(context: ActionContext) -> tuple[ExpiredPartition, ...]:
 
 
 def _ages(context: ActionContext) -> Iterator[ExpiredPartition]:
-    """Every partition that may expire, with the start of its age; those of unknown age never do."""
+    """Every partition that may expire, with the start of its age; a partition of unknown age never expires."""
     options = context.options.ttl
     view = FileSystemView.load(context.meta, partitions=options.partitions or None)
     for path in view.partitions():
@@ -111,7 +117,7 @@ def _ages(context: ActionContext) -> Iterator[ExpiredPartition]:
                 continue
             parse_instant_time(since, context.meta.config.timeline_zone)
         except (CorruptFile, TableError) as error:
-            # The others still expire.
-            warn_caller(f"{context.meta.storage.root}: partition {path!r} can't say how old it is and stays. {error}")
+            # The other partitions can still expire.
+            warn_caller(f"{context.meta.storage.root}: partition {path!r} is kept, because its age is unknown. {error}")
             continue
         yield ExpiredPartition(path, since)

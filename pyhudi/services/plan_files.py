@@ -7,8 +7,9 @@ instant.
 
 `delete_files_of_run` deletes the files that runs of a compaction's plan have made.
 
-`check_logs` keeps damaged log files out of a plan, unless the options allow them: their missing bytes would be lost for
-good, along with the files.
+`check_logs` keeps damaged log files out of a plan, unless the options allow them: together with the files, any chance
+to
+restore their missing bytes would be lost.
 Source: docs/formats/table-services.md, "Compaction plan", "Clustering plan"; docs/formats/writers.md, "Markers";
 docs/formats/timeline.md, "Rollback", "Bodies"; docs/formats/file-names.md, "File groups and slices";
 docs/formats/schema.md, "Schema history"; docs/formats/log.md, "Damaged log files".
@@ -82,7 +83,7 @@ def _marked(
 
 
 def _holds_only(storage: Storage, path: str, instant_time: str) -> bool:
-    """Has the log file only blocks of this instant? Below version 8 another writer may have begun it."""
+    """True if the log file has only blocks of this instant. Below version 8 another writer may have begun it."""
     if storage.stat(path) is None:
         return False
     blocks = scan_log(storage, path)

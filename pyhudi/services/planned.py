@@ -1,7 +1,7 @@
 """Services with plans: compaction, log compaction and clustering. Any process may execute a plan on the timeline.
 
-A service is a value, `Service`: it finds its plans, makes new ones, executes them, and sums up. `call` is its one
-caller, for users; what runs after a write, or beside it, takes single steps.
+A service is a value, `Service`: it finds its plans, makes new ones, executes them, and sums up. `call` is its only
+caller for users; services after a write, or beside it, use the single steps.
 
     dry run         the plan, nothing on disk
     schedule only   the plan goes to the timeline
@@ -14,7 +14,7 @@ A plan on the timeline:
     files of the run           markers first; write tokens name the run
     <T> completed              under the lock, if every file of the run still exists
 
-Runs begin, and are taken back when they fail or die, as for all plans: `transaction/plans.py`. Source:
+Runs begin, and are rolled back when they fail or die, as for all plans: `transaction/plans.py`. Source:
 docs/formats/timeline.md, "Bodies"; docs/formats/table-services.md, "Compaction plan", "Clustering plan";
 docs/formats/writers.md, "Table services and concurrent writers".
 """
@@ -59,7 +59,7 @@ ResultT = TypeVar("ResultT", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Called(Generic[PlanT, RunT]):
-    """A call. `plan`: the plan that it made, or would make. `scheduled`: its instant, None: it is not on the timeline.
+    """The outcome of a call. `plan`: made, or to be made. `scheduled`: its instant, None: it is not on the timeline.
     `runs`: of that plan, and of pending ones. `waiting`: the pending ones that it would run.
     """
 
@@ -84,7 +84,7 @@ class Service(Protocol[PlanT, TaskT, RunT, ResultT]):
         ...
 
     def wants(self, context: ActionContext) -> bool:
-        """Is a new plan due, if a user calls the service?"""
+        """True if a new plan is due when a user calls the service."""
         ...
 
     def plan(self, context: ActionContext) -> PlanT | None:
@@ -100,11 +100,11 @@ class Service(Protocol[PlanT, TaskT, RunT, ResultT]):
         ...
 
     def is_own(self, instant: Instant, meta: MetaClient) -> bool:
-        """Does a pending instant belong to this service?"""
+        """True if a pending instant belongs to this service."""
         ...
 
     def check(self, instant: Instant, plan: PlanT, meta: MetaClient, began: MetaClient | None = None) -> None:
-        """Called under the lock, before a run starts and before it completes: may the plan still be executed?
+        """Check under the lock that the plan may still be executed, before a run starts and before it completes.
 
         Args: began: the table as the run read it.
         """
@@ -135,7 +135,7 @@ class Service(Protocol[PlanT, TaskT, RunT, ResultT]):
         ...
 
     def failed(self, instant_time: str, error: WriteConflict, context: ActionContext) -> None:
-        """A run gave way to others, and its plan is pending again: drop a plan that no run can execute any more."""
+        """After a run gave way to others, and its plan is pending again: drop it if no run can execute it any more."""
         ...
 
     def report(
@@ -166,18 +166,18 @@ def call(
     table = context.meta.storage.root
     if instant_time is not None and not dry_run:
         return service.summarise(Called(table, runs=(_execute(service, context, instant_time),)))
-    waiting = () if schedule_only else pending_plans(service, context)
+    pending = () if schedule_only else pending_plans(service, context)
     if dry_run:
-        times = tuple(instant.requested_time for instant in waiting)
+        times = tuple(instant.requested_time for instant in pending)
         return service.summarise(
             Called(table, service.plan(context) if service.wants(context) else None, waiting=times)
         )
-    runs = run_waiting(service, waiting, context)
-    context = context.reloaded() if waiting else context
-    made = schedule_plan(service, context) if service.wants(context) else None
-    if made is None:
+    runs = run_waiting(service, pending, context)
+    context = context.reloaded() if pending else context
+    scheduled = schedule_plan(service, context) if service.wants(context) else None
+    if scheduled is None:
         return service.summarise(Called(table, runs=runs))
-    instant, new = made
+    instant, new = scheduled
     runs = runs if schedule_only else (*runs, *run_waiting(service, [instant], context))
     return service.summarise(Called(table, new, instant.requested_time, runs))
 
@@ -292,7 +292,7 @@ def _finish(
     with watch.phase("commit"):
         completed = _complete(service, instant, plan, statuses, schema, now, watch)
     after_commit("tidying up after it", completed, now, lambda: service.completed(completed, plan, now))
-    if now.tasks_may_outlive_it:  # late ones may have made files since the sweep
+    if now.tasks_may_outlive_it:  # late tasks may have made files since the sweep
         after_commit("deleting files of late tasks", completed, now, sweep)
     storage, time = now.meta.storage, instant.requested_time
     after_commit("deleting its markers", completed, now, lambda: delete_markers(storage, time))
@@ -312,9 +312,9 @@ class _Waiting(Generic[PlanT, TaskT, RunT, ResultT]):
     def find(self, instant_time: str, now: ActionContext) -> tuple[Instant, PlanT]:
         kind, instant = self.service.kind, now.meta.timeline.find(instant_time, self.service.kind)
         if instant is None or instant.is_completed or not self.service.is_own(instant, now.meta):
-            waiting = ", ".join(one.requested_time for one in pending_plans(self.service, now)) or "none"
+            pending = ", ".join(one.requested_time for one in pending_plans(self.service, now)) or "none"
             raise _NotPending(
-                f"{now.meta.storage.root}: there is no pending {kind.value} {instant_time}. Pending are: {waiting}."
+                f"{now.meta.storage.root}: there is no pending {kind.value} {instant_time}. Pending are: {pending}."
             )
         return instant, self.service.read(instant, now.meta)
 
@@ -380,6 +380,6 @@ def _check_files_exist(instant: Instant, statuses: Iterable[WriteStatus], contex
         info = storage.stat(path) if path is not None else None
         if info is None or info.size_bytes != status.stat.file_size_in_bytes:
             raise TakenOver(
-                f"{storage.root}: {path} of {instant.action.value} {instant.requested_time} is not there any more: "
+                f"{storage.root}: {path} of {instant.action.value} {instant.requested_time} no longer exists: "
                 f"another process considered this run dead and runs the plan itself. Nothing of this run is visible."
             )

@@ -1,7 +1,7 @@
-"""Properties of a table that its owner sets: with a shown difference, and a copy of the file before.
+"""Changes of a table's properties by its owner, with the differences and a backup of the file.
 
-What decides how files are read (type, version, layout, keys, partitioning, formats) is not set: the table's files would
-not change with it. Calls of their own change these.
+Properties that decide how files are read (type, version, layout, keys, partitioning, formats) can't be set: the table's
+files would not change with them. Separate calls change these.
 Source: docs/formats/table-config.md, "Changing the file".
 """
 
@@ -30,7 +30,7 @@ _ELSEWHERE = {
     METADATA_PARTITIONS: "metadata.rebuild or metadata.drop",
     METADATA_PARTITIONS_INFLIGHT: "metadata.rebuild or metadata.drop",
 }
-# What files were written by, or where they are: another value makes them unreadable, or rows of them invisible.
+# How files were written, or where they are: another value makes them unreadable, or some of their rows invisible.
 _FIXED = frozenset(
     {
         CHECKSUM_KEY,
@@ -62,7 +62,7 @@ _FIXED = frozenset(
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PropertyDifference(Result):
-    """One property: its values before and after, None where it is not there."""
+    """One property: its values before and after, None if it is absent."""
 
     key: str
     before: str | None
@@ -76,7 +76,9 @@ class PropertyDifference(Result):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PropertiesChange(Result):
-    """`differences`: what changed, or would (dry run). `backup`: the copy of the file before, relative to the table."""
+    """`differences`: the changed properties (dry run: those to change). `backup`: path of the backup, relative to the
+    table.
+    """
 
     table: str
     differences: tuple[PropertyDifference, ...] = ()
@@ -85,7 +87,7 @@ class PropertiesChange(Result):
 
     def __str__(self) -> str:
         if not self.differences:
-            return f"{self.table}: the properties are so already"
+            return f"{self.table}: the properties have these values already"
         before = [f"the file before: {self.backup}"] if self.backup else []
         would = "would change " if self.dry_run else ""
         return "\n".join([f"{self.table}: {would}{PROPERTIES_PATH}", *map(str, self.differences), *before])
@@ -94,9 +96,9 @@ class PropertiesChange(Result):
 def set_properties(
     context: ActionContext, set: Mapping[str, str], unset: Iterable[str] = (), *, dry_run: bool = False
 ) -> PropertiesChange:
-    """Set and remove properties under the table's lock, after a copy of the file.
+    """Set and remove properties under the table's lock, after a backup of the file.
 
-    Raises: ConfigError for keys that calls of their own change, and for keys and values that are no text.
+    Raises: ConfigError for keys that separate calls change, and for keys and values that are not text.
     """
     removed = tuple(unset)
     _check(set, removed)

@@ -35,7 +35,7 @@ __all__ = ["Savepoint", "Savepoints", "delete_savepoint", "load_savepoints", "sa
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Savepoint(Result):
-    """`instant_time`: the saved commit. `completion_time`: when the savepoint was made. `files`: number of files it
+    """`instant_time`: the saved commit. `completion_time`: when the savepoint completed. `files`: number of files it
     keeps.
     """
 
@@ -88,38 +88,38 @@ def savepoint(context: ActionContext, instant_time: str | None = None, user: str
             if view.slices(partition)
         }
         metadata = SavepointMetadata(user, context.clock.now_ms(), comment, files)
-        saved = Instant(target.requested_time, ActionKind.SAVEPOINT, State.INFLIGHT)
-        drop_savepoint(saved, meta)  # its writer died at this point
+        instant = Instant(target.requested_time, ActionKind.SAVEPOINT, State.INFLIGHT)
+        drop_savepoint(instant, meta)  # its writer died at this point
         try:
-            inflight = start(saved, meta)
+            inflight = start(instant, meta)
             committed: Committed[SavepointMetadata] = commit_locked(
                 inflight, context, lambda now: metadata, participant=METADATA_TABLE
             )
         except BaseException:
-            with uninterrupted(), suppress(Exception):  # otherwise the next savepoint of the commit does it
-                drop_if_pending(saved, meta.reload())
+            with uninterrupted(), suppress(Exception):  # otherwise the next savepoint of the commit deletes it
+                drop_if_pending(instant, meta.reload())
             raise
     return _described(committed.instant, committed.body)
 
 
 def delete_savepoint(context: ActionContext, instant_time: str, *, dry_run: bool = False) -> Savepoint:
-    """Release a saved commit; return what its savepoint was. Raises TableError when it has no savepoint."""
+    """Release a saved commit; return its former savepoint. Raises TableError if it has none."""
     if dry_run:
         return _readable(_savepoint_of(instant_time, context.meta), context.meta)
     with context.locked():
         context = context.reloaded()
-        saved = _savepoint_of(instant_time, context.meta)
-        deleted = _readable(saved, context.meta)
+        instant = _savepoint_of(instant_time, context.meta)
+        deleted = _readable(instant, context.meta)
         archive_out_of_turn(context, instant_time)
-        drop_savepoint(saved, context.meta)
+        drop_savepoint(instant, context.meta)
         return deleted
 
 
-def _readable(saved: Instant, meta: MetaClient) -> Savepoint:
-    """What a savepoint is. One whose body is damaged, or whose writer died before it, can be deleted as well."""
-    unknown = Savepoint(saved.requested_time, saved.completion_time or "", "", "", 0, 0)
+def _readable(instant: Instant, meta: MetaClient) -> Savepoint:
+    """A savepoint for display. It can be deleted even if its body is damaged or was never written."""
+    unknown = Savepoint(instant.requested_time, instant.completion_time or "", "", "", 0, 0)
     with suppress(CorruptFile):
-        return next((one for one in load_savepoints(meta) if one.instant_time == saved.requested_time), unknown)
+        return next((one for one in load_savepoints(meta) if one.instant_time == instant.requested_time), unknown)
     return unknown
 
 

@@ -1,4 +1,4 @@
-"""The type of a table changes in place: copy-on-write to merge-on-read, and back.
+"""Changes the type of a table in place: copy-on-write to merge-on-read, and back.
 
     to merge-on-read    the property hoodie.table.type, below version 8 also the payload class; files stay as they are
     to copy-on-write    failed writes undone, waiting plans run, every file group with log files compacted; then the
@@ -34,8 +34,8 @@ __all__ = ["TypeChange", "change_type"]
 _TYPE = "hoodie.table.type"
 _TYPES = {"COPY_ON_WRITE": "COPY_ON_WRITE", "COW": "COPY_ON_WRITE", "MERGE_ON_READ": "MERGE_ON_READ",
           "MOR": "MERGE_ON_READ"}  # fmt: skip
-_COMMITS = (ActionKind.COMMIT, ActionKind.REPLACECOMMIT)  # what Apache Hudi sees of a copy-on-write table
-_ATTEMPTS = 3  # to find no pending work; a writer may begin in between
+_COMMITS = (ActionKind.COMMIT, ActionKind.REPLACECOMMIT)  # the actions that Apache Hudi reads in a copy-on-write table
+_ATTEMPTS = 3  # to find no pending work; a writer may begin after each attempt
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -61,10 +61,10 @@ class TypeChange(Result):
 
 
 def change_type(context: ActionContext, to: str, *, dry_run: bool = False) -> TypeChange:
-    """Give the table another type. Nobody may write to it meanwhile.
+    """Give the table another type. No other process may write to it at the same time.
 
-    Raises: ConfigError for a type that is none, WriteConflict while others write, UnsupportedTable when a pending
-        clustering holds log files. The table has its old type then.
+    Raises: ConfigError for an unknown type, WriteConflict while others write, UnsupportedTable when a pending
+        clustering holds log files. After an error the table has its old type.
     """
     target = _TYPES.get(str(to).upper().replace("-", "_"))
     if target is None:
@@ -84,13 +84,13 @@ def change_type(context: ActionContext, to: str, *, dry_run: bool = False) -> Ty
             if to_copy_on_write:
                 _check_compactable(now.meta)
     raise WriteConflict(
-        f"{meta.storage.root}: other writers have come in between {_ATTEMPTS} times. The type of a table changes only "
+        f"{meta.storage.root}: other writers interfered {_ATTEMPTS} times. The type of a table changes only "
         f"while nobody writes to it: stop its writers, then call again."
     )
 
 
 def _merging(context: ActionContext, target: str) -> dict[str, str]:
-    """How log records of a table below version 8 merge, which each write of a copy-on-write table says for itself."""
+    """The merge properties of a merge-on-read table below version 8; in a copy-on-write table each write sets them."""
     config, options = context.meta.config, context.options
     if target != "MERGE_ON_READ" or config.format.stores_merging or config.payload_class or config.merge_strategy_id:
         return {}
@@ -122,7 +122,7 @@ def _made_ready(context: ActionContext, change: TypeChange) -> TypeChange:
 
 
 def _whole_plan(context: ActionContext) -> CompactionPlan:
-    """Every slice that readers of a copy-on-write table would not see whole."""
+    """The plan of all slices that readers of a copy-on-write table would not see whole."""
     checked = plan_compaction(context)  # raises for tables and log files that can't be compacted
     return replace(checked, operations=tuple(operation_of(one) for one in _slices_to_rewrite(context.meta)))
 

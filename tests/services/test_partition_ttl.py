@@ -137,7 +137,7 @@ def test_the_table_object_expires_partitions(tmp_path: Any) -> None:
 def test_a_partition_with_damaged_metadata_stays_and_the_others_expire(content: str) -> None:
     table = aged()
     table.storage.write("x/.hoodie_partition_metadata", content.encode())
-    with pytest.warns(UserWarning, match="'x' can't say how old it is"):
+    with pytest.warns(UserWarning, match="'x' is kept, because its age is unknown"):
         result = expire(table, 99, management_strategy_type="KEEP_BY_CREATION_TIME")
     assert paths(result) == ["y"]
     assert table.rows() == [("a", "x", 2, 2)]

@@ -250,7 +250,7 @@ def test_a_key_has_one_row_in_the_partition_that_is_named(tmp_path: Path):
     assert table.count() == 18
 
     named = {"duplicated_partition_path": "p1"}
-    assert "1 to mend" in answer(pyhudi.call("repair_deduplicate", table, **named))[0][0]
+    assert "1 to repair" in answer(pyhudi.call("repair_deduplicate", table, **named))[0][0]
     assert table.count() == 18
     assert "p1" in answer(pyhudi.call("repair_deduplicate", table, dry_run=False, **named))[0][0]
     assert table.count() == 15

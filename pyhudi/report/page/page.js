@@ -113,7 +113,7 @@ const views = {
   Overview() {
     const f = facts.health.files, cards = make("div", null, "cards");
     const found = facts.health.findings;
-    let health = make("p", "Nothing to mend.", "none");
+    let health = make("p", "Nothing to repair.", "none");
     if (found.length) {
       health = make("table");
       for (const one of found) {

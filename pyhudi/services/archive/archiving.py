@@ -2,11 +2,11 @@
 
 `archive` works under the table's lock, in these steps:
 
-    hash rings marked        those of resizes whose writer died before; the timeline says no longer that they count
+        hash rings marked        rings of resizes with dead writers: archived instants no longer say that they count
     history written          version 6: one archive file; from 8 on: a Parquet file and a manifest
     stale markers deleted
     active files deleted     pending states of all, then completed ones, oldest first
-    metadata table           the same with its timeline
+    metadata table           the same for its timeline
 
 A run that dies leaves instants in both places. The next run skips instants that are in the history, and deletes their
 active files.
@@ -79,7 +79,7 @@ def opened_metadata_table(meta: MetaClient) -> MetadataTable | None:
 def instants_to_archive(table: MetadataTable, kept_min: int, kept_max: int) -> tuple[Instant, ...]:
     """The instants of the metadata table's timeline that may be archived.
 
-    Args:   kept_min, kept_max: the table's numbers; here one more stays, and never fewer than cleaning uses.
+    Args:   kept_min, kept_max: the table's numbers; here one more is kept, and never fewer than cleaning uses.
     """
     timeline = table.meta.timeline
     kept_min = max(kept_min + 1, _COMMITS_KEPT_MIN)
@@ -104,7 +104,7 @@ _HEADER = ("instant", "completed", "action")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ArchiveResult(Result):
-    """`archived`: the instants, oldest first. `kept_for`: why no more were archived, None without a limit. `files`: new
+    """`archived`: the instants, oldest first. `kept_for`: the limit for archiving more, None without one. `files`: new
     history files. `dry_run`: nothing was done.
     """
 
@@ -120,7 +120,7 @@ class ArchiveResult(Result):
         return tuple(instant.requested_time for instant in self.archived)
 
     def _summary(self) -> str:
-        because = f"; more would go but for {self.kept_for}" if self.kept_for else ""
+        because = f"; no more because of {self.kept_for}" if self.kept_for else ""
         if not self.archived:
             return f"archive: nothing to do{because}"
         counts = Counter(instant.action.value for instant in self.archived)
@@ -151,7 +151,7 @@ Files = Mapping[tuple[str, ActionKind, State], FileInfo]
 
 
 def archive_after_write(context: ActionContext) -> tuple[str, ...]:
-    """Archive after a complete write. `context`: the table before the write; far from the limit nothing is read.
+    """Archive after a complete write. `context`: the table before the write; far below the limit nothing is read.
     Archiving completes no instant.
     """
     options = context.options.archiving
@@ -163,8 +163,8 @@ def archive_after_write(context: ActionContext) -> tuple[str, ...]:
 def archive(context: ActionContext, *, dry_run: bool = False) -> ArchiveResult:
     """Move instants to the history, according to the options.
 
-    Args:    dry_run: only return which, and the limit that keeps the others.
-    Raises:  LockTimeout; errors of storage, after which the next run goes on.
+    Args:    dry_run: only return the instants, and the limit that keeps the others.
+    Raises:  LockTimeout; errors of storage, after which the next run continues.
     """
     root = context.meta.storage.root
     if dry_run:
@@ -221,9 +221,9 @@ def _archived(instants: Sequence[Instant], context: ActionContext) -> tuple[str,
     if any(instant.action.is_replacing for instant in instants):
         mark_rings(storage, {instant.requested_time for instant in instants}, config.table_version)
     archive = _to_lsm if config.layout.has_history_tree else _to_log
-    made = archive(instants, files, context)
+    history_files = archive(instants, files, context)
     _delete(instants, files, storage)
-    return made
+    return history_files
 
 
 def _instant_files(storage: Storage, folder: str, layout_version: int) -> Files:
@@ -254,7 +254,7 @@ def _states(instant: Instant, files: Files) -> Iterator[tuple[ActionKind, State,
 def _to_lsm(instants: Sequence[Instant], files: Files, context: ActionContext) -> tuple[str, ...]:
     options, storage = context.options.archiving, context.meta.storage
     history = lsm_history(storage, context.meta.config)
-    made = []
+    paths = []
     for start in range(0, len(instants), _CHUNK_INSTANTS):
         chunk = instants[start : start + _CHUNK_INSTANTS]
         archived = {
@@ -262,10 +262,10 @@ def _to_lsm(instants: Sequence[Instant], files: Files, context: ActionContext) -
         }
         rows = [_row(i, files, storage) for i in chunk if (i.requested_time, i.action) not in archived]
         if rows:
-            made.append(history.append(pa.Table.from_pylist(rows, HISTORY_SCHEMA)))
+            paths.append(history.append(pa.Table.from_pylist(rows, HISTORY_SCHEMA)))
     merged = history.compact(options.merged_files, options.merged_bytes_max)
     history.clean(options.manifests_kept + len(merged))
-    return (*made, *merged)
+    return (*paths, *merged)
 
 
 def _row(instant: Instant, files: Files, storage: Storage) -> NewBody:
@@ -286,7 +286,7 @@ def _row(instant: Instant, files: Files, storage: Storage) -> NewBody:
 
 
 def _is_plan(action: ActionKind, state: State) -> bool:
-    """Is it a file whose body Hudi archives? An overwrite's inflight profile replaces its requested body."""
+    """True for a file whose body Hudi archives. An overwrite's inflight profile replaces its requested body."""
     if state is State.INFLIGHT:
         return action is ActionKind.REPLACECOMMIT
     return action is ActionKind.CLEAN or action.is_compaction or action.is_replacing

@@ -1,4 +1,4 @@
-"""Which instants leave the active timeline: the oldest commits beyond the number to keep, up to the first one that is
+"""The choice of instants to archive: the oldest commits beyond the number to keep, up to the first one that is
 still needed.
 
     pending work          its writer checks later instants for conflicts; readers recognise its files by it
@@ -46,7 +46,7 @@ _WITHOUT_SCHEMA = (OperationType.COMPACT, OperationType.CLUSTER, OperationType.L
 
 @dataclass(frozen=True, slots=True, order=True)
 class ArchiveLimit:
-    """Instants at or after `time` stay, because of `reason`."""
+    """Instants at or after `time` are kept, because of `reason`."""
 
     time: str
     reason: str
@@ -54,7 +54,7 @@ class ArchiveLimit:
 
 @dataclass(frozen=True, slots=True)
 class ArchivePlan:
-    """`instants`: completed ones to archive, oldest first. `limit`: what keeps further ones, if anything."""
+    """`instants`: completed ones to archive, oldest first. `limit`: the limit that keeps further ones, if any."""
 
     instants: tuple[Instant, ...] = ()
     limit: ArchiveLimit | None = None
@@ -74,7 +74,9 @@ def plan_archive(context: ActionContext) -> ArchivePlan:
 
 
 def kept_commits(timeline: Timeline, context: ActionContext) -> tuple[int, int]:
-    """How many commits archiving keeps, and from how many on it starts: as set, or more when cleaning keeps more."""
+    """The number of commits that archiving keeps, and the number at which it starts: as set, or more if cleaning keeps
+    more.
+    """
     options, cleaning = context.options.archiving, context.options.cleaning
     commits = timeline.commits().instants
     needed = 0
@@ -101,8 +103,10 @@ def select_instants(
     """The oldest commits beyond `kept_min` and before the first limit, with their cleans and rollbacks.
 
     Args:
-        spared: savepointed commits that stay while later ones are archived. cleans: cleans that stay. per_action: below
-            version 8, (min, max) number of cleans and of rollbacks; otherwise those before the last archived commit go.
+        spared: savepointed commits that are kept while later ones are archived. cleans: cleans that are kept.
+        per_action: below
+            version 8, (min, max) number of cleans and of rollbacks; otherwise those before the last archived commit are
+            archived.
     """
     limit = min(limits, default=None)
     # Hudi counts the spared ones among those kept; with enough savepoints it would archive its newest commit.
@@ -118,9 +122,9 @@ def _others(
     timeline: Timeline, to_archive: list[Instant], limit: ArchiveLimit | None, per_action: tuple[int, int] | None
 ) -> Iterator[Instant]:
     """Completed cleans and rollbacks that may be archived."""
-    done = timeline.completed()
+    completed = timeline.completed()
     for action in (ActionKind.CLEAN, ActionKind.ROLLBACK):
-        instants = done.of([action]).instants
+        instants = completed.of([action]).instants
         if per_action is not None:
             kept_min, kept_max = per_action
             instants = instants[:-kept_min] if len(instants) > kept_max else ()
@@ -162,10 +166,10 @@ def _limits(context: ActionContext, savepoints: frozenset[str]) -> Iterator[Arch
 
 
 def _of_pending(timeline: Timeline) -> Iterator[ArchiveLimit]:
-    """The last commit before the first pending instant stays, too: by it readers distinguish pending from archived
-    files.
+    """The last commit before the first pending instant. It is kept, too: by it readers tell pending files from archived
+    ones.
     """
-    # An incomplete savepoint saves nothing; its writer may have died.
+    # An incomplete savepoint protects nothing; its writer may have died.
     pending = [i for i in timeline.pending() if i.action is not ActionKind.SAVEPOINT]
     if not pending:
         return
@@ -197,9 +201,9 @@ def _of_metadata_table(context: ActionContext) -> ArchiveLimit:
     try:
         table = MetadataTable.open(context.meta)
     except HudiError:
-        return ArchiveLimit("", "a metadata table that can't be opened; the next write builds it anew")
-    done = [] if table is None else table.meta.timeline.completed().of([ActionKind.COMMIT]).instants
-    last = max((i.requested_time for i in done), default="")
+        return ArchiveLimit("", "a metadata table that can't be opened; the next write rebuilds it")
+    compactions = [] if table is None else table.meta.timeline.completed().of([ActionKind.COMMIT]).instants
+    last = max((i.requested_time for i in compactions), default="")
     return ArchiveLimit(last, "the metadata table, which was not compacted since")
 
 
@@ -216,7 +220,7 @@ def _of_replaced(timeline: Timeline, cleaned: Body | None) -> Iterator[ArchiveLi
 def _cleaned_up_to(timeline: Timeline, cleaned: Body | None) -> str:
     """The time before which the replaced files of all replacecommits are deleted.
 
-    It is not after the first savepoint, whatever the policy, nor after a pending plan: these may keep replaced files.
+    It is never after the first savepoint or after a pending plan: these may keep replaced files.
     """
     if cleaned is None:
         return ""
@@ -224,14 +228,14 @@ def _cleaned_up_to(timeline: Timeline, cleaned: Body | None) -> str:
     earliest = earliest or _seen_up_to(timeline, cleaned)
     extra = cleaned.get("extraMetadata") or {}
     earliest = min(earliest, str(extra.get(REPLACED_NEEDED) or earliest))
-    saved = str(extra.get(SAVEPOINTED) or "")
-    first_saved = min((time for time in saved.split(",") if time), default=earliest)
+    first_savepoint = str(extra.get(SAVEPOINTED) or "")
+    first_saved = min((time for time in first_savepoint.split(",") if time), default=earliest)
     between = any(i.action.is_replacing and first_saved <= i.requested_time < earliest for i in timeline.completed())
     return first_saved if first_saved < earliest and between else earliest
 
 
 def _seen_up_to(timeline: Timeline, cleaned: Body) -> str:
-    """KEEP_LATEST_FILE_VERSIONS deletes all replaced files, except those of replacecommits that completed meanwhile."""
+    """The same for KEEP_LATEST_FILE_VERSIONS, which spares only replacecommits that completed during the clean."""
     planned, last_commit = str(cleaned["requested_time"]), str(cleaned.get("lastCompletedCommitTimestamp") or "")
     unseen = (
         i.requested_time
@@ -269,5 +273,5 @@ def _clean_plans(context: ActionContext) -> Iterator[Body]:
 
 
 def _covers_all_partitions(plan: Body) -> bool:
-    """Did a clean cover all partitions with something to clean?"""
+    """True if a clean covered all partitions with something to clean."""
     return PARTITION_FILTER not in (plan.get("extraMetadata") or {})

@@ -30,7 +30,7 @@ from pyhudi.view.readable_history import load_readable_history
 
 __all__ = ["clean", "clean_after_write", "pending_cleans", "plan_path"]
 
-_DRAFTS = 3  # made while writers are at work; the next draft is made under the lock
+_DRAFTS = 3  # attempts without the lock; the next draft is made under it
 # Actions that may invalidate an earlier draft: they need old files, or bring old slices back.
 _GUARDED = frozenset(
     {
@@ -54,7 +54,7 @@ def clean(
         dry_run: only return the files to delete, with reasons. schedule_only: leave the plan for another run or
             process.
         instant_time: execute only this pending clean.
-    Raises: HudiError. Deleted files stay deleted; the next clean finishes this one.
+    Raises: HudiError. Deleted files remain deleted; the next clean finishes this one.
     """
     table, options = context.meta.storage.root, context.options.cleaning
     if dry_run:
@@ -89,9 +89,9 @@ def clean_after_write(context: ActionContext) -> tuple[str, ...]:
     Returns: the instants that were completed.
     """
     options = context.options.cleaning
-    waiting = pending_cleans(context.meta.timeline)
+    pending = pending_cleans(context.meta.timeline)
     few = options.policy == KEEP_LATEST_COMMITS and len(context.meta.timeline.commits()) < options.commits_retained
-    if not options.automatic or (few and not waiting):
+    if not options.automatic or (few and not pending):
         return ()
     context = context.reloaded()
     runs = run_cleans(pending_cleans(context.meta.timeline), context)
@@ -104,16 +104,16 @@ def clean_after_write(context: ActionContext) -> tuple[str, ...]:
 
 
 def _waiting(instant_time: str, context: ActionContext) -> Instant:
-    waiting = pending_cleans(context.meta.timeline)
-    waiting_clean = next((instant for instant in waiting if instant.requested_time == instant_time), None)
+    pending = pending_cleans(context.meta.timeline)
+    waiting_clean = next((instant for instant in pending if instant.requested_time == instant_time), None)
     if waiting_clean is None:
-        times = ", ".join(instant.requested_time for instant in waiting) or "none"
+        times = ", ".join(instant.requested_time for instant in pending) or "none"
         raise TableError(f"{context.meta.storage.root}: no clean {instant_time} is waiting; pending ones: {times}.")
     return waiting_clean
 
 
 def _is_due(context: ActionContext) -> bool:
-    """Is a clean due? A call always cleans, unless it names a trigger."""
+    """True if a clean is due. A call always cleans, unless it names a trigger."""
     options = context.options.cleaning
     return not options.trigger_is_given or commits_since_clean(context.meta) >= options.trigger_commits
 

@@ -1,8 +1,8 @@
-"""What metadata of other formats still needs: the files of the instant up to which a table was exported.
+"""The files that metadata of other formats still needs: those of the instant up to which a table was exported.
 
-Each format has a file `.hoodie/.aux/pyhudi_exports/<format>` that names the instant. A clean keeps the files of then
-until a later one is exported. An export that no one continues holds nothing up for long: it counts while the first
-commit that it lacks is no older than `hoodie.pyhudi.export.retain.hours`. Source: docs/exports.md.
+Each format has a file `.hoodie/.aux/pyhudi_exports/<format>` that names the instant. A clean keeps the files of that
+instant until a later one is exported. An abandoned export does not hold up cleaning for long: it counts while the
+first commit that it lacks is no older than `hoodie.pyhudi.export.retain.hours`. Source: docs/exports.md.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["needed_by_exports", "note_export"]
 
 
 def note_export(storage: Storage, name: str, instant: str) -> None:
-    """Note the instant up to which a format has the table."""
+    """Save the instant up to which the table was exported to a format."""
     path = f"{EXPORTS_FOLDER}/{name}"
     with suppress(PathNotFound):
         if storage.read(path) == instant.encode():
@@ -29,7 +29,7 @@ def note_export(storage: Storage, name: str, instant: str) -> None:
 
 
 def needed_by_exports(meta: MetaClient, retain_hours: int, now: datetime) -> str:
-    """The oldest instant whose files an export still has; "" for none. `now`: in the timeline's zone."""
+    """The oldest instant whose files an export still uses; "" for none. `now`: in the timeline's zone."""
     needed = []
     for entry in meta.storage.list(EXPORTS_FOLDER):
         with suppress(PathNotFound, UnicodeDecodeError, TableError):

@@ -52,7 +52,7 @@ __all__ = ["PlannedClean", "commits_since_clean", "last_clean", "plan_clean", "s
 
 @dataclass(frozen=True, slots=True)
 class PlannedClean:
-    """A clean plan with its reasons. `to_delete`: slices; `emptied`: partitions without files afterwards."""
+    """A clean plan with its reasons. `to_delete`: slices; `emptied`: partitions that then have no files."""
 
     policy: str
     earliest: Instant | None
@@ -110,10 +110,10 @@ def plan_clean(context: ActionContext, *, after_write: bool = False) -> PlannedC
     by_versions = options.policy == KEEP_LATEST_FILE_VERSIONS
     if earliest is None and not by_versions:
         return planned
-    saved = savepointed_files(meta)
+    savepoints = savepointed_files(meta)
     changes = _changes(meta, "" if by_versions else cleaned_before, None if by_versions else earliest)
     is_first = before is None or (cleaned_before != "" and not _is_active(cleaned_before, meta))
-    left_behind = _lost_savepoint(before, saved) or _skipped_partitions(before)
+    left_behind = _lost_savepoint(before, savepoints) or _skipped_partitions(before)
     scan_all = by_versions or not options.is_incremental or not cleaned_before or is_first or left_behind
     if after_write and not any(map(supersedes, changes)) and not left_behind:
         return planned
@@ -123,7 +123,7 @@ def plan_clean(context: ActionContext, *, after_write: bool = False) -> PlannedC
         planned = replace(planned, earliest=earliest)
         if earliest is None:
             return planned
-    keep = _retention(context, earliest, saved)
+    keep = _retention(context, earliest, savepoints)
     partitions = (options.partitions.selected or None) if scan_all else partitions_of(changes)
     to_delete, emptied, hidden = _scan(meta, partitions, keep, options.partitions, exported if by_versions else "")
     last = meta.timeline.last_commit()
@@ -132,7 +132,7 @@ def plan_clean(context: ActionContext, *, after_write: bool = False) -> PlannedC
         to_delete=to_delete,
         emptied=emptied,
         last_commit="" if last is None else last.requested_time,
-        savepoints=tuple(saved),
+        savepoints=tuple(savepoints),
         partition_filter=str(options.partitions) if options.partitions else "",
         replaced_needed=min(filter(None, (replaced_needed(keep), *hidden)), default=""),
     )
@@ -141,11 +141,13 @@ def plan_clean(context: ActionContext, *, after_write: bool = False) -> PlannedC
 def _scan(
     meta: MetaClient, partitions: Iterable[str] | None, keep: RetentionRules, allowed: PartitionFilter, exported: str
 ) -> tuple[Deletions, tuple[str, ...], frozenset[str]]:
-    """`exported`: the instant whose base files an export has, where they are to be saved one by one; "" for none.
-    The last of the result: the instants that hide some of these, and must not be archived.
+    """Find the slices to delete, the partitions that become empty, and the instants that must not be archived yet: they
+    hide some of these slices.
+
+    Args:   exported: the instant whose base files an export uses, where they are to be kept one by one; "" for none.
     """
     rules = SliceRules.of(meta)
-    then = Visibility.of(meta, exported) if exported else None
+    exported_view = Visibility.of(meta, exported) if exported else None
     to_delete: dict[str, Deletions] = {}
     emptied: list[str] = []
     hidden: set[str] = set()
@@ -153,8 +155,8 @@ def _scan(
         if not is_allowed(path, allowed):
             continue
         partition = rules.partition(path, files)
-        if then is not None:
-            view = FileSystemView({path: then.file_groups(path, files)})
+        if exported_view is not None:
+            view = FileSystemView({path: exported_view.file_groups(path, files)})
             names = keep.saved.get(path, frozenset()).union(file.name for file in view.all_base_files())
             replaced = keep.replaced.get(path, {})
             hidden.update(replaced[file.file_id] for file in view.all_base_files() if file.file_id in replaced)
@@ -190,7 +192,7 @@ def savepointed_files(meta: MetaClient) -> dict[str, Mapping[str, tuple[str, ...
 
 
 def savepoint_bodies(meta: MetaClient) -> Iterator[tuple[Instant, SavepointMetadata]]:
-    """The savepoints with their bodies, oldest first, without those that another process deletes at this moment.
+    """The savepoints with their bodies, oldest first, without those that another process is just deleting.
 
     Raises CorruptFile; PathNotFound for one whose file is missing although it was not deleted.
     """
@@ -216,19 +218,19 @@ def _changes(meta: MetaClient, since: str, until: Instant | None) -> Sequence[Co
 
 
 def _is_active(instant_time: str, meta: MetaClient) -> bool:
-    """Does the active timeline reach back to an instant? Savepointed commits older than archived ones don't count."""
+    """True if the active timeline reaches back to an instant, savepointed commits before archived ones not counted."""
     since = meta.timeline.active_since
     return since is not None and since <= instant_time
 
 
-def _lost_savepoint(before: CleanMetadata | None, saved: Iterable[str]) -> bool:
-    """Has a savepoint been deleted that protected files until the last clean?"""
+def _lost_savepoint(before: CleanMetadata | None, savepoint_times: Iterable[str]) -> bool:
+    """True if a savepoint that protected files until the last clean has been deleted."""
     saved_before = (before.extra_metadata.get(SAVEPOINTED, "") if before is not None else "").split(",")
-    return bool({name for name in saved_before if name} - set(saved))
+    return bool({name for name in saved_before if name} - set(savepoint_times))
 
 
 def _skipped_partitions(before: CleanMetadata | None) -> bool:
-    """Was the last clean limited to some partitions?"""
+    """True if the last clean was limited to some partitions."""
     return before is not None and PARTITION_FILTER in before.extra_metadata
 
 

@@ -10,7 +10,7 @@ since the earliest retained one, or the rows of savepoints. Each policy retains:
                                nothing in a group replaced before it
     KEEP_LATEST_FILE_VERSIONS  the N newest slices of a group; nothing in a replaced group
 
-Slices with savepointed files stay, as do slices that pending plans read, and by versions those that exports have.
+Slices with savepointed files are kept, as are slices that pending plans read, and by versions those that exports use.
 
 `Deletions` holds the slices that a clean deletes, as columns. There may be a million of them, and most are only
 counted.
@@ -188,7 +188,7 @@ def _by_count(completed: Sequence[Instant], retained: int) -> Instant | None:
 
 
 def _within_steps(earliest: Instant, completed: Sequence[Instant], options: CleaningOptions, before: str) -> Instant:
-    """The earliest instant, at most so many commits after the one that the last clean retained."""
+    """The earliest instant, limited to a number of commits after the one that the last clean retained."""
     passed = [i for i in completed if before <= i.requested_time < earliest.requested_time]
     return passed[options.commits_cleaned_max] if len(passed) > options.commits_cleaned_max else earliest
 
@@ -205,21 +205,21 @@ def partitions_of(bodies: Iterable[CommitMetadata]) -> tuple[str, ...]:
 
 
 def is_allowed(path: str, partitions: PartitionFilter) -> bool:
-    """Does a filter let a clean cover a partition?"""
+    """True if a filter lets a clean cover a partition."""
     if partitions.selected:
         return path in partitions.selected
     return not partitions.regex or re.fullmatch(partitions.regex, path, re.DOTALL) is not None
 
 
 def supersedes(body: CommitMetadata) -> bool:
-    """Did a write leave something that can be cleaned later: an older version of a file, a replaced group?"""
+    """True if a write left something to clean later: an older version of a file, or a replaced group."""
     if body.partition_to_replace_file_ids:
         return True
     return any(stat.log_version is None and stat.prev_commit not in (None, "null") for stat in body.stats())
 
 
 def replaced_needed(keep: RetentionRules) -> str:
-    """The oldest instant that replaced file groups which must stay because pending plans read them; "" for none."""
+    """The oldest instant that replaced file groups which pending plans still read; "" for none."""
     groups = ((path, file_id) for path, needed in keep.needed.items() for file_id in needed)
     times = (keep.replaced.get(path, {}).get(file_id) for path, file_id in groups)
     return min((time for time in times if time is not None), default="")
@@ -291,8 +291,8 @@ def _by_instant(slices: _Slices, keep: RetentionRules) -> Mask:
 
 def _first_read(slices: _Slices, keep: RetentionRules) -> npt.NDArray[np.int64]:
     """For each slice deleted by instant: the row of the slice that reads since the earliest instant begin with."""
-    begins = _mask(pc.less(slices.instants, keep.earliest)) & ~_by_instant(slices, keep)
-    return np.maximum.accumulate(np.where(begins, np.arange(len(begins)), 0))
+    is_first = _mask(pc.less(slices.instants, keep.earliest)) & ~_by_instant(slices, keep)
+    return np.maximum.accumulate(np.where(is_first, np.arange(len(is_first)), 0))
 
 
 def _with_instants(words: str, instants: pa.Array) -> pa.Array:
@@ -322,5 +322,5 @@ def _mask(values: pa.Array) -> Mask:
 
 
 def is_emptied(partition: StoredPartition, to_delete: Deletions) -> bool:
-    """Are all data files of the partition deleted, committed or not? False in a table without partitions."""
+    """True if all data files of the partition, committed or not, are deleted. False in a table without partitions."""
     return partition.path != "" and to_delete.file_count == partition.file_count

@@ -1,7 +1,7 @@
 """Execution of cleans, and `CleanResult`, which reports them to the caller.
 
 `run_cleans` deletes the files of a plan, then the empty partitions, and then completes the clean. Every step may be
-repeated: if a process dies, the next one does the rest. A file that has become protected since the plan was made stays.
+repeated: if a process dies, the next one finishes the work. A file that was protected after planning is kept.
 
 `CleanResult` lists the slices that a call plans to delete, each with its reason, and the cleans that it executed. After
 a dry run it has only the plan.
@@ -95,9 +95,9 @@ class CleanResult(Result):
     def __str__(self) -> str:
         if self.runs:
             return "\n".join(map(str, self.runs))
-        waiting = [f"clean would run the waiting plan {instant_time}" for instant_time in self.waiting]
+        pending_lines = [f"clean would run the waiting plan {instant_time}" for instant_time in self.waiting]
         if not self.planned and not self.partitions_planned:
-            return "\n".join(waiting) or f"clean ({self.policy}): nothing to do{_since(self.earliest)}"
+            return "\n".join(pending_lines) or f"clean ({self.policy}): nothing to do{_since(self.earliest)}"
         files = self.planned.file_count
         state = f"scheduled as {self.scheduled}" if self.scheduled else f"({self.policy}) would delete"
         head = f"clean {state}: {files:,} files{_and_partitions(self.partitions_planned)}{_since(self.earliest)}"
@@ -106,7 +106,7 @@ class CleanResult(Result):
             for deletion in self.planned[:_SHOWN]
         ]
         more = [f"  and {len(self.planned) - _SHOWN:,} more slices"] if len(self.planned) > _SHOWN else []
-        return "\n".join([*waiting, head, *lines, *more])
+        return "\n".join([*pending_lines, head, *lines, *more])
 
     def _repr_html_(self) -> str:
         head = str(self).split("\n  ")[0]
@@ -129,7 +129,7 @@ def _since(earliest: str | None) -> str:
     return f", readable as of {earliest} and later" if earliest else ""
 
 
-_FEW_FILES = 8  # up to so many are deleted one after the other
+_FEW_FILES = 8  # up to this number, files are deleted one after the other
 
 
 def check_no_restore(context: ActionContext) -> None:
@@ -145,9 +145,9 @@ def check_no_restore(context: ActionContext) -> None:
 def run_cleans(
     instants: Sequence[Instant], context: ActionContext, fresh_plan: CleanPlan | None = None
 ) -> tuple[CleanRun, ...]:
-    """Execute plans; those that another process completed meanwhile are skipped. Raises HudiError.
+    """Execute plans; those that another process has completed are skipped. Raises HudiError.
 
-    Args: own: the plan of the only instant, if this call made it; others are read and checked.
+    Args: fresh_plan: the plan of the only instant, if this call made it; others are read and checked.
     """
     runs = (_run(instant, context, fresh_plan) for instant in instants)
     return tuple(run for run in runs if run is not None)
@@ -195,17 +195,19 @@ def _run(instant: Instant, context: ActionContext, fresh_plan: CleanPlan | None)
     )
 
 
-def _readable_since(done: CleanMetadata, context: ActionContext) -> str | None:
+def _readable_since(clean: CleanMetadata, context: ActionContext) -> str | None:
     """The earliest instant that can be read: the clean's, or a later one if an earlier clean retained less."""
-    return max(done.earliest, load_readable_history(context.reloaded().meta).earliest or "") if done.earliest else None
+    return (
+        max(clean.earliest, load_readable_history(context.reloaded().meta).earliest or "") if clean.earliest else None
+    )
 
 
 def _delete(plan: CleanPlan, instant: Instant, is_own: bool, context: ActionContext) -> Mapping[str, tuple[str, ...]]:
-    """Delete the files of a plan, except those that must stay by now; return the deleted ones by partition.
+    """Delete the files of a plan, except those that must be kept now; return the deleted ones by partition.
 
     These are the files of savepoints, and the newest versions, which a rollback or restore may have changed. A plan
     read from the timeline may name anything, so newest versions and files of pending writes or writes newer than the
-    plan stay, too.
+    plan are kept, too.
     """
     to_keep: list[Mapping[str, Collection[str]]] = [*savepointed_files(context.meta).values()]
     if not is_own or any(
@@ -257,9 +259,9 @@ def _newest_files(partitions: Iterable[str], context: ActionContext) -> Mapping[
 
 
 def _remove_partitions(partitions: Sequence[str], context: ActionContext) -> tuple[str, ...]:
-    """Remove folders without data from the table. While a write is pending they stay: it may be about to use one.
+    """Remove folders without data from the table, unless a write is pending, which may be about to use one.
 
-    A write that begins afterwards, under the same lock, finds no partition metadata and writes it anew.
+    A write that begins later, under the same lock, finds no partition metadata and writes it again.
     """
     if any(i.action.is_write for i in context.meta.timeline.pending()):
         return ()

@@ -2,7 +2,7 @@
 
 A group of such a plan names the nodes that its rows go to (`clustering.group.child.node`). On completion the
 partition's ring changes: `<instant>.hashing_meta` is written before, under the lock. Rows of nodes that are neither
-split nor merged are rewritten, too, sorted if the options ask for it.
+split nor merged are rewritten, too, and sorted if the options ask for it.
 Source: docs/formats/indexes.md, "Consistent hashing".
 """
 
@@ -48,10 +48,10 @@ class ConsistentBucket:
         ring, full, buckets = _ring(path, context.meta), context.options.max_file_size_bytes, context.options.buckets
         sized = _sized(slices, ring, context.meta)
         sizes = {value: size for value, (_, size) in sized.items()}
-        least, most = buckets.num_min or ring.bucket_num, buckets.num_max or ring.bucket_num
-        splits = split_values(ring, sizes, full * buckets.split_threshold, most - len(ring.nodes))
+        num_min, num_max = buckets.num_min or ring.bucket_num, buckets.num_max or ring.bucket_num
+        splits = split_values(ring, sizes, full * buckets.split_threshold, num_max - len(ring.nodes))
         others = {value: size for value, size in sizes.items() if value not in splits}
-        room = len(ring.nodes) + len(splits) - least
+        room = len(ring.nodes) + len(splits) - num_min
         runs = merge_runs(ring, others, full * buckets.merge_threshold, room)
         merged = {value for run in runs for value in run}
 
@@ -156,7 +156,7 @@ def _group(slices: Sequence[FileSlice], children: Sequence[HashNode], ring: Hash
 
 
 def is_resize(plan: ClusteringPlan) -> bool:
-    """Does a plan change rings?"""
+    """True if a plan changes rings."""
     return any(_NODES in (group.extra_metadata or {}) for group in plan.groups)
 
 

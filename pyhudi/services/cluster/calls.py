@@ -32,8 +32,8 @@ def cluster(
     if instant_time is not None and not dry_run:
         if SORT_COLUMNS in context.options.explicit:
             raise ConfigError(
-                f"{SORT_COLUMNS} goes into a plan when it is made; the plan {instant_time} is executed as it was made. "
-                f"Leave the columns out, or leave out the instant to make another plan."
+                f"{SORT_COLUMNS} is set when a plan is made; the plan {instant_time} is executed as it was made. "
+                f"Leave out the columns, or leave out the instant to make another plan."
             )
     elif not dry_run and drop_expired(context):
         context = context.reloaded()
@@ -51,14 +51,14 @@ def cluster_after_write(context: ActionContext) -> tuple[str, ...]:
         if commits_since_clustering(context) >= options.async_commits_max:
             schedule_plan(CLUSTERING, context)
         return ()
-    waiting = pending_plans(CLUSTERING, context)
-    done = [*run_waiting(CLUSTERING, waiting, context)]
-    context = context.reloaded() if waiting else context
+    pending = pending_plans(CLUSTERING, context)
+    runs = [*run_waiting(CLUSTERING, pending, context)]
+    context = context.reloaded() if pending else context
     if commits_since_clustering(context) >= options.inline_commits_max:
-        made = schedule_plan(CLUSTERING, context)
-        if made is not None:
-            done += run_waiting(CLUSTERING, made[:1], context)
-    return tuple(run.instant_time for run in done)
+        scheduled = schedule_plan(CLUSTERING, context)
+        if scheduled is not None:
+            runs += run_waiting(CLUSTERING, scheduled[:1], context)
+    return tuple(run.instant_time for run in runs)
 
 
 def cluster_waiting(context: ActionContext) -> tuple[str, ...]:

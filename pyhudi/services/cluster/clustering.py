@@ -4,12 +4,12 @@ The service `Clustering` has three steps:
 
     plan          the strategy chooses groups of newest slices that are in no other pending plan
     run           each group is read, merged, sorted and written by one task
-    completion    a replacecommit that names new files and replaced file groups, if no write changed these meanwhile
+    completion    a replacecommit that names new files and replaced file groups, if no write has changed these
 
 Below table version 8 a pending plan is a replacecommit, from 8 on a clustering.
 
 A plan is stale if its file groups changed since it was made, and `check_fresh` raises StalePlan for it: the new files
-lack the rows that a write has added in the meantime, which would be lost with the old files.
+lack the rows that a write has added since, which would be lost with the old files.
 Source: docs/formats/table-services.md, "Clustering plan"; docs/formats/timeline.md, "Steps of an instant", "Bodies";
 docs/formats/writers.md, "Conflicts".
 """
@@ -107,10 +107,10 @@ def _written_since(began: MetaClient | None, plan: ClusteringPlan, meta: MetaCli
     """A file group changed by a write that was not complete for the run: a log file of the plan may hold its blocks."""
     if began is None:
         return None
-    seen = {write.requested_time for write in began.timeline.commits()}
+    known_times = {write.requested_time for write in began.timeline.commits()}
     groups = frozenset(file_slice.group for file_slice in plan.slices)
     for write in meta.timeline.commits():
-        shared = groups & groups_of(meta.commits.metadata(write)) if write.requested_time not in seen else None
+        shared = groups & groups_of(meta.commits.metadata(write)) if write.requested_time not in known_times else None
         if shared:
             return min(shared), f"the {write.action.value} {write.requested_time}"
     return None
@@ -118,13 +118,13 @@ def _written_since(began: MetaClient | None, plan: ClusteringPlan, meta: MetaCli
 
 @dataclass(frozen=True, slots=True)
 class Clustering:
-    """The service."""
+    """Clustering as a service with plans."""
 
     kind: ActionKind = ActionKind.CLUSTERING
     operation: str = OperationType.CLUSTER
 
     def wants(self, context: ActionContext) -> bool:
-        """Always, unless the call names a number of commits."""
+        """True if a plan is due: always, unless the call names a number of commits."""
         options = context.options.clustering
         return not options.trigger_is_given or commits_since_clustering(context) >= options.inline_commits_max
 
@@ -226,7 +226,7 @@ class Clustering:
             mark_ring(context.meta.storage, path, instant.requested_time, context.meta.config.table_version)
 
     def failed(self, instant_time: str, error: WriteConflict, context: ActionContext) -> None:
-        """Drop a stale plan: it would block others for good."""
+        """Drop a stale plan: it would block others forever."""
         if isinstance(error, StalePlan):
             undo(Instant(instant_time, self.kind, State.REQUESTED), context)
             delete_rings(context.meta.storage, instant_time)
@@ -269,8 +269,8 @@ def commits_since_clustering(context: ActionContext) -> int:
 
 def _strategy_name(options: WriteOptions) -> str:
     """The plan strategy; buckets of a ring have only one, which need not be named."""
-    named = "hoodie.clustering.plan.strategy.class" in options.explicit
-    resize = None if named else index_class(options).resize_strategy
+    is_explicit = "hoodie.clustering.plan.strategy.class" in options.explicit
+    resize = None if is_explicit else index_class(options).resize_strategy
     return resize or options.clustering.plan_strategy
 
 
@@ -282,7 +282,7 @@ def _now(context: ActionContext) -> datetime:
 def _check_no_buckets(view: FileSystemView, context: ActionContext) -> None:
     """Raise ConfigError for a table whose file groups are buckets: new file groups would not be buckets.
 
-    The table's properties don't tell; its file groups are numbered from 00000000 on, unless it is hashed consistently.
+    The table's properties don't say so; buckets are file groups numbered from 00000000 on, or nodes of a hash ring.
     """
     explicit = "hoodie.index.type" in context.options.explicit
     groups = [s.group.file_id for s in view.all_slices()]
@@ -290,9 +290,9 @@ def _check_no_buckets(view: FileSystemView, context: ActionContext) -> None:
     if index_class(context.options).hashes_keys or (looks_so and not explicit):
         raise ConfigError(
             f"{context.meta.storage.root}: the file groups of the table are buckets of its index, and clustering would "
-            f"make file groups that are none. Buckets of hoodie.index.bucket.engine=CONSISTENT_HASHING are resized "
-            f"with hoodie.clustering.plan.strategy.class=CONSISTENT_BUCKET and the table's index options; if these are "
-            f"no buckets, say so by hoodie.index.type."
+            f"make file groups that are no buckets. Buckets of hoodie.index.bucket.engine=CONSISTENT_HASHING are "
+            f"resized with hoodie.clustering.plan.strategy.class=CONSISTENT_BUCKET and the table's index options; if "
+            f"these are no buckets, set hoodie.index.type."
         )
 
 

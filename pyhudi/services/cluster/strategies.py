@@ -1,6 +1,6 @@
-"""Which slices a clustering rewrites, and which of them are sorted together.
+"""The choice of slices that a clustering rewrites, and of those that are sorted together.
 
-    partitions   those that are named, match a pattern, or pass the filter mode
+    partitions   partitions that are named, match a pattern, or pass the filter mode
     slices       the newest ones with a small base file, depending on the strategy
     groups       one partition each, filled up to a number of bytes
 
@@ -118,7 +118,7 @@ def _selected(paths: Sequence[str], options: ClusteringOptions, now: datetime) -
 
 
 def _rolling(paths: Sequence[str], options: ClusteringOptions, now: datetime) -> Sequence[str]:
-    """Every 24th partition, another one each hour of the day."""
+    """Every 24th partition, starting with another one each hour of the day."""
     return sorted(paths)[now.hour :: 24]
 
 
@@ -136,7 +136,7 @@ _FILTERS: Mapping[str, Callable[[Sequence[str], ClusteringOptions, datetime], Se
 def group_of(
     slices: Sequence[FileSlice], output_file_groups: int, extra_metadata: Mapping[str, str] | None = None
 ) -> ClusteringGroup:
-    """A group in the form of plans."""
+    """A group of a plan."""
     metrics: dict[str, float] = {}
     for file_slice in slices:
         for name, number in metrics_of(file_slice).items():

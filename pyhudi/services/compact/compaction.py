@@ -72,7 +72,7 @@ class CompactionService:
     working: Callable[[ActionContext, WriteSpec, SliceSpec, int], FanOutWork[FileSlice]]
 
     def wants(self, context: ActionContext) -> bool:
-        """Always, unless the call names a trigger."""
+        """True if a plan is due: always, unless the call names a trigger."""
         if self.kind is ActionKind.LOGCOMPACTION or not context.options.compaction.trigger_is_given:
             return True
         return compaction_is_due(context)
@@ -94,7 +94,7 @@ class CompactionService:
         return instant.action is self.kind
 
     def check(self, instant: Instant, plan: CompactionPlan, meta: MetaClient, began: MetaClient | None = None) -> None:
-        """Always passes: log files written since come after the compaction."""
+        """Always pass: log files written since belong to the slice after the compaction."""
 
     def tasks(self, plan: CompactionPlan, context: ActionContext) -> Sequence[FileSlice]:
         slices = slices_of(plan.operations, context.meta)
@@ -190,7 +190,7 @@ def _check_no_pending_writes(context: ActionContext) -> None:
 
 
 def compaction_is_due(context: ActionContext) -> bool:
-    """Does the trigger ask for a compaction of the table as it is now?"""
+    """True if the trigger asks for a compaction of the table as it is now."""
     return is_due(delta_commits(context.meta.timeline, _now(context)), context.options.compaction)
 
 
@@ -210,7 +210,7 @@ def delta_commits(timeline: Timeline, now: datetime) -> DeltaCommits:
 
 
 def _is_after(instant: Instant, compaction: str) -> bool:
-    """Were the log files of a delta commit left out of a compaction, because it completed after the scheduling?"""
+    """True if a compaction left out the log files of a delta commit, which completed after the scheduling."""
     return max(instant.requested_time, instant.completion_time or "") > compaction
 
 
@@ -252,7 +252,7 @@ def plan_log_compaction(context: ActionContext) -> CompactionPlan:
 
 
 def _pays(blocks: Sequence[LogBlock], enough: int) -> bool:
-    """Are there enough blocks, of more than one instant? A merged block is not merged again alone."""
+    """True for enough blocks of more than one instant. A merged block is not merged again alone."""
     return len(blocks) >= enough and len({block.instant_time for block in blocks}) > 1
 
 
@@ -281,9 +281,9 @@ def compact_after_write(context: ActionContext) -> tuple[str, ...]:
 def _compacted(context: ActionContext) -> tuple[str, ...]:
     runs = [*run_waiting(COMPACTION, pending_plans(COMPACTION, context), context)]
     if _may_plan(context) and compaction_is_due(context):
-        made = schedule_plan(COMPACTION, context)
-        if made is not None:
-            runs += run_waiting(COMPACTION, made[:1], context)
+        scheduled = schedule_plan(COMPACTION, context)
+        if scheduled is not None:
+            runs += run_waiting(COMPACTION, scheduled[:1], context)
     if not runs and context.options.compaction.log_inline:
         runs += call(LOG_COMPACTION, context).runs
     return tuple(run.instant_time for run in runs)

@@ -1,4 +1,4 @@
-"""When a compaction is due, and which file slices it merges. Pure.
+"""Triggers and strategies of compaction: when it is due, and which file slices it merges. Pure.
 
 A strategy narrows the partitions first, then orders the slices and cuts the list. Several strategies, separated by
 commas, are applied one after the other. Source: docs/formats/table-services.md, "Compaction plan".
@@ -74,7 +74,7 @@ _TRIGGERS: Mapping[str, Callable[[DeltaCommits, int, int], bool]] = {
 
 
 def is_due(counts: DeltaCommits, options: CompactionOptions) -> bool:
-    """Does the trigger strategy ask for a compaction? Never without a delta commit since the last one."""
+    """True if the trigger strategy asks for a compaction; False without a delta commit since the last one."""
     if not counts.since_compaction:
         return False
     return _TRIGGERS[options.trigger](counts, options.delta_commits_max, options.delta_seconds_max)
@@ -133,13 +133,13 @@ class BoundedIO(UnBounded):
     def operations(
         self, operations: Sequence[CompactionOperation], options: CompactionOptions
     ) -> Sequence[CompactionOperation]:
-        left_mb, taken = options.target_io_mb, []
+        left_mb, chosen = options.target_io_mb, []
         for operation in operations:
-            taken.append(operation)
+            chosen.append(operation)
             left_mb -= int(operation.metrics.get("TOTAL_IO_MB", 0))
             if left_mb <= 0:
                 break
-        return taken
+        return chosen
 
 
 class LogFileSizeBased(BoundedIO):
@@ -158,8 +158,8 @@ class LogFileNumBased(BoundedIO):
     def operations(
         self, operations: Sequence[CompactionOperation], options: CompactionOptions
     ) -> Sequence[CompactionOperation]:
-        many = [op for op in operations if len(op.log_file_names) >= options.log_num_threshold]
-        return super().operations(sorted(many, key=lambda op: len(op.log_file_names), reverse=True), options)
+        eligible = [op for op in operations if len(op.log_file_names) >= options.log_num_threshold]
+        return super().operations(sorted(eligible, key=lambda op: len(op.log_file_names), reverse=True), options)
 
 
 class PartitionRegexBased(UnBounded):

@@ -1,4 +1,4 @@
-"""Repairs of tables: what each one finds, and what it does about it. One file per repair, one row in `REPAIRS`.
+"""Repairs of tables: each finds one kind of damage and repairs it. One file per repair, one row in `REPAIRS`.
 
 A repair is a function of an ActionContext with `dry_run`, which returns a `RepairResult`.
 Source: docs/repairs.md.

@@ -1,13 +1,12 @@
-"""Duplicates: several rows with one key in a partition, within a file group or across; in the table, where its keys are
-unique in it.
+"""Finds keys that occur more than once in a partition or, if keys are unique table-wide, in the table.
 
-Bulk inserts and inserts don't look for keys, and orphans that came to light bring old versions back. All rows of the
-file groups that hold such a key are written anew, each key once, by the table's merge rules: by the ordering fields,
-else the newest. One commit replaces the groups. Keys are unique in the table where the options name a global index, and
-where the table has a record index that is not partitioned.
+Bulk inserts and inserts don't look up keys, and orphaned files that readers count again bring old versions back. All
+rows of the file groups that hold such a key are rewritten, each key once, by the table's merge rules: by the ordering
+fields, else the newest. One commit replaces the groups. Keys are unique table-wide if the options name a global index,
+or the table has a record index that is not partitioned.
 
-Memory holds the keys of one partition, or of the table, and the double rows; of more than `_KEYS_AT_ONCE` keys a share
-at a time, by their hashes, and the files are read once for each share.
+Memory holds the keys of one partition, or of the table, and the duplicate rows. More than `_KEYS_AT_ONCE` keys are
+processed in shares, by their hashes, and the files are read once for each share.
 Source: docs/repairs.md, "Duplicates"; docs/formats/merging.md, "Two versions of a key".
 """
 
@@ -51,8 +50,8 @@ def duplicates(
 ) -> RepairResult:
     """Find keys with several rows, and keep one row of each in one commit.
 
-    Args:    dry_run: only return them, by partition. partitions: paths, the only ones to look at; None: all.
-    Raises:  WriteConflict when another write completed meanwhile, or a waiting plan rewrites the groups; ConfigError
+    Args:    dry_run: only return them, by partition. partitions: paths of the partitions to search; None: all.
+    Raises:  WriteConflict if another write has completed since, or a pending plan rewrites the groups; ConfigError
         for a bucket index whose options are missing; DamagedLog where log files of the groups lack bytes.
     """
     root = context.meta.storage.root
@@ -80,7 +79,7 @@ def duplicates(
 
 
 def _is_unique_in_table(context: ActionContext) -> bool:
-    """Is a key in one partition only? So say a global index in the options, and the table's record index."""
+    """True if keys are unique table-wide, by a global index in the options or by the table's record index."""
     config, options = context.meta.config, context.options
     if not config.partition_fields or "hoodie.index.type" in options.explicit:
         return bool(config.partition_fields) and index_class(options).is_global
@@ -102,7 +101,7 @@ class _Repeated:
         files = f"{groups:,} file group{'s' if groups > 1 else ''}{across}"
         problem = f"{len(self.keys):,} keys have {self.rows:,} rows in {files}, such as {self.keys[0].as_py()!r:.60}"
         where = paths[0] if len(paths) == 1 else ""
-        return RepairItem(where, problem, f"keep one row of each, {self.rows - len(self.keys):,} go")
+        return RepairItem(where, problem, f"keep one row of each, drop {self.rows - len(self.keys):,}")
 
 
 def _path(read: ReadSlice) -> str:
@@ -110,7 +109,7 @@ def _path(read: ReadSlice) -> str:
 
 
 def _find(plan: ReadPlan, context: ActionContext, partitions: Sequence[str] | None) -> Iterator[_Repeated]:
-    """The duplicates of the table, by the room in which keys are unique: a partition, or the table."""
+    """The duplicates of each scope in which keys are unique: a partition, or the table."""
     key_fields, storage = _key_columns(context), context.meta.storage
     narrow = plan_rows(context, key_fields)
     everywhere = _is_unique_in_table(context)
@@ -123,26 +122,26 @@ def _find(plan: ReadPlan, context: ActionContext, partitions: Sequence[str] | No
     for reads in rooms.values():
         keys, rows, numbers = _double(narrow, reads, storage, key_fields)
         if len(keys):
-            hit = [by_group[reads[number].file_slice.group] for number in numbers]
-            hit.sort(key=lambda read: read.file_slice.base_instant)
-            yield _Repeated(keys, rows, tuple(hit))
+            groups = [by_group[reads[number].file_slice.group] for number in numbers]
+            groups.sort(key=lambda read: read.file_slice.base_instant)
+            yield _Repeated(keys, rows, tuple(groups))
 
 
 def _double(
     plan: ReadPlan, reads: Sequence[ReadSlice], storage: Storage, key_fields: Sequence[str]
 ) -> tuple[pa.Array, int, list[int]]:
-    """The keys with several rows, how many rows these are, and the numbers of the slices that hold one."""
+    """The keys with several rows, the number of these rows, and the numbers of the slices that hold one."""
     keys, rows, numbers, shares = list[pa.Array](), 0, set[int](), 1
     share = 0
     while share < shares:
         table = _keys(plan, reads, storage, key_fields, share, shares)
         if table is None:
-            share, shares = share * 2, shares * 2  # a share is two of half the size: those before are done
+            share, shares = share * 2, shares * 2  # halve the shares: those before this one are finished
             continue
         counts = table.group_by(_KEY).aggregate([(_SLICE, "count")])
-        many = counts.filter(pc.greater(counts.column(f"{_SLICE}_count"), 1)).column(_KEY).combine_chunks()
-        with_them = table.filter(pc.is_in(table.column(_KEY), value_set=many))
-        keys.append(many)
+        duplicate_keys = counts.filter(pc.greater(counts.column(f"{_SLICE}_count"), 1)).column(_KEY).combine_chunks()
+        with_them = table.filter(pc.is_in(table.column(_KEY), value_set=duplicate_keys))
+        keys.append(duplicate_keys)
         rows += len(with_them)
         numbers.update(np.unique(with_them.column(_SLICE).to_numpy()).tolist())
         share += 1
@@ -152,7 +151,7 @@ def _double(
 def _keys(
     plan: ReadPlan, reads: Sequence[ReadSlice], storage: Storage, key_fields: Sequence[str], share: int, shares: int
 ) -> pa.Table | None:
-    """Keys of the rows of slices, with the number of the slice that holds them; None when they are too many."""
+    """Keys of the rows of slices, with the number of the slice that holds them; None if there are too many."""
     tables = [pa.table({_KEY: pa.array([], pa.large_string()), _SLICE: pa.array([], pa.int32())})]
     rows = 0
     for number, read in enumerate(reads):
@@ -182,7 +181,7 @@ def _key_text(batch: pa.RecordBatch, key_fields: Sequence[str]) -> pa.Array:
 
 
 def _once(one: _Repeated, plan: ReadPlan, storage: Storage, key_fields: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """All rows of the slices; those of the double keys come last, oldest first, so that the newest wins a tie."""
+    """All rows of the slices; those of duplicate keys come last, oldest first, so that the newest wins a tie."""
     double = []
     for read in one.reads:
         for batch in read_slice(plan, storage, read):
@@ -194,7 +193,7 @@ def _once(one: _Repeated, plan: ReadPlan, storage: Storage, key_fields: Sequence
 
 def _oldest_first(rows: pa.Table) -> pa.Table:
     """Rows by commit time, then by the task and the row in the sequence number, `<commit time>_<task>_<row>`, as
-    numbers: as text, row 9 would come after row 11. Rows that are equal in all three keep their order.
+    numbers: as text, row 9 would come after row 11. Equal rows keep their order.
     """
     if COMMIT_TIME not in rows.schema.names or COMMIT_SEQNO not in rows.schema.names:
         return rows

@@ -1,13 +1,13 @@
 """Instants with empty or damaged files, as a power cut or a full disk leaves them.
 
-    pending, its plan can't be read       undone, or taken off the timeline, when its writer is dead
-    completed clean or rollback           its file is written anew, without content: what it did stays done
-    completed write that replaced files   its file is written again where the table says elsewhere what it replaced;
-                                          else it stays: an empty file would bring the replaced rows back
-    completed write without data files    an empty commit; it stays where it may have changed the schema
-    completed write with data files       stays: its rows count; `table.rollback(time)` would take them back
+    pending, its plan can't be read       undone, or removed from the timeline, if its writer is dead
+    completed clean or rollback           its file is rewritten without content; its effect is kept
+    completed write that replaced files   its file is rewritten if other files show which groups it replaced; otherwise
+                                          it is kept: an empty file would bring the replaced rows back
+    completed write without data files    becomes an empty commit, unless it may have changed the schema
+    completed write with data files       is kept: its rows count; `table.rollback(time)` would remove them
 
-A file is written again, not deleted, since the metadata table believes only instants that are complete.
+A file is rewritten, not deleted, because the metadata table trusts only completed instants.
 Source: docs/repairs.md, "Empty instants"; docs/formats/timeline.md, "Bodies".
 """
 
@@ -41,14 +41,14 @@ from pyhudi.transaction.instants import drop
 __all__ = ["empty_instants", "find_empty_instants"]
 
 _RUN = "table.maintenance.repair.empty_instants(dry_run=False)"
-_UNDO, _DROP, _WRITE = "undo it", "take it off the timeline", "write it again, without content"
+_UNDO, _DROP, _WRITE = "undo it", "remove it from the timeline", "rewrite it without content"
 _SCHEMA_KEYS = ("schema", "latest_schema")
 
 
 def empty_instants(
     context: ActionContext, *, dry_run: bool = True, actions: frozenset[ActionKind] | None = None
 ) -> RepairResult:
-    """Find instants whose files are empty or damaged, and mend them.
+    """Find instants whose files are empty or damaged, and repair them.
 
     Args:    dry_run: only return them. actions: only these; None: all.
     """
@@ -76,13 +76,13 @@ def empty_instants(
 
 
 def find_empty_instants(context: ActionContext) -> tuple[RepairItem, ...]:
-    """What `empty_instants` finds."""
+    """The damage that `empty_instants` would find."""
     return tuple(one.item for one in _find(context, None))
 
 
 @dataclass(frozen=True, slots=True)
 class _Damaged:
-    """`body`: what its completed file is to hold; None where that is not written."""
+    """A damaged instant. `body`: the new content of its completed file; None if it is not rewritten."""
 
     instant: Instant
     item: RepairItem
@@ -125,27 +125,27 @@ def _damaged_writes(writes: Sequence[Instant], meta: MetaClient) -> Iterator[_Da
     for instant in writes:  # the view of the table reads the bodies of all replacecommits
         meta = meta.with_completed(instant, CommitMetadata({}, partition_to_replace_file_ids={}))
     for instant in writes:
-        own = files[instant.requested_time]
+        data = files[instant.requested_time]
         if instant.action is ActionKind.DELTACOMMIT:
-            own += [entry for entry in logs_below_8 if _has_block_of(entry, instant, meta.storage)]
-        item, body = _write_again(instant, own, meta)
+            data += [entry for entry in logs_below_8 if _has_block_of(entry, instant, meta.storage)]
+        item, body = _write_again(instant, data, meta)
         yield _Damaged(instant, item, None if body is None else _encoded(body, instant, meta))
 
 
 def _write_again(
     instant: Instant, files: Sequence[FileInfo], meta: MetaClient
 ) -> tuple[RepairItem, CommitMetadata | None]:
-    """What is known of a write, and the body of its new file; None where it would hide what the write did."""
+    """The damage of a write, and the body of its new file; None if that would hide the write's effect."""
     name = f"{instant.requested_time}.{instant.action.value}"
     problem = "its completed file can't be read"
     if files:
-        problem += f"; {len(files):,} data files are of it, whose rows count"
+        problem += f"; it has {len(files):,} data files, whose rows count"
     if instant.action is ActionKind.REPLACECOMMIT:
         body = replacing_body(instant, files, meta)
         if body is not None:
             count = sum(map(len, (body.partition_to_replace_file_ids or {}).values()))
-            return RepairItem(name, problem, f"write it again: it replaced {count:,} file groups"), body
-        problem += f"; what it replaced is unknown, so those rows are back. {_way_out(instant, meta)}"
+            return RepairItem(name, problem, f"rewrite it: it replaced {count:,} file groups"), body
+        problem += f"; the groups that it replaced are unknown, so their rows are back. {_way_out(instant, meta)}"
     elif not files and _may_have_changed_schema(instant, meta):
         problem += f"; it may have changed the table's schema. {_way_out(instant, meta)}"
     elif not files:
@@ -160,7 +160,7 @@ def _way_out(instant: Instant, meta: MetaClient) -> str:
 
 
 def _has_block_of(entry: FileInfo, instant: Instant, storage: Storage) -> bool:
-    """Below version 8 a log file has the instant of its slice in its name, those of its writers in its blocks."""
+    """True if a log file may have a block of the instant. Below version 8 its name has only the slice's instant."""
     try:
         blocks = [block for block in scan_log(storage, entry.path) if isinstance(block, LogBlock)]
     except CorruptFile:
@@ -169,7 +169,7 @@ def _has_block_of(entry: FileInfo, instant: Instant, storage: Storage) -> bool:
 
 
 def _may_have_changed_schema(instant: Instant, meta: MetaClient) -> bool:
-    """A write without rows whose inflight file names no other operation may be an ALTER TABLE."""
+    """True if a write may be an ALTER TABLE: without rows, and its inflight file names no other operation."""
     try:
         operation = meta.reader.profile(instant).operation_type
     except (CorruptFile, PathNotFound):
@@ -178,7 +178,7 @@ def _may_have_changed_schema(instant: Instant, meta: MetaClient) -> bool:
 
 
 def _has_no_plan(instant: Instant, meta: MetaClient) -> bool:
-    """Is the plan of a pending instant damaged, or that of a clean empty?"""
+    """True if the plan of a pending instant is damaged, or that of a clean is empty."""
     is_damaged = has_damaged_plan(instant, meta)
     return is_damaged or (instant.action is ActionKind.CLEAN and meta.reader.clean_plan(instant) is None)
 
@@ -208,14 +208,12 @@ def _is_readable(instant: Instant, meta: MetaClient) -> bool:
     except CorruptFile:
         return False
     except PathNotFound:
-        return True  # archived, or rolled back, meanwhile
+        return True  # just archived or rolled back
     return True
 
 
 def _without_content(instant: Instant, meta: MetaClient) -> bytes:
-    """The body of a clean or a rollback that changed nothing. A clean keeps the bound of what can be read: that of its
-    plan.
-    """
+    """The body of a clean or a rollback that changed nothing. A clean keeps its plan's earliest readable instant."""
     if instant.action is ActionKind.ROLLBACK:
         return encode_rollback(RollbackMetadata(instant.requested_time, 0, 0, (), {}))
     earliest, last = "", ""
@@ -229,7 +227,7 @@ def _without_content(instant: Instant, meta: MetaClient) -> bytes:
 
 
 def _encoded(body: CommitMetadata, instant: Instant, meta: MetaClient) -> bytes:
-    """The body of a write as its completed file, with the schema of the write before it."""
+    """The content of a write's completed file, with the schema of the previous write."""
     before = (i for i in reversed(meta.timeline.up_to(instant.requested_time).commits().instants) if i != instant)
     newest = next(
         (earlier for i in before if has_table_schema(earlier := meta.commits.metadata(i))), CommitMetadata({})

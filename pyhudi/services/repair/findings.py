@@ -1,4 +1,4 @@
-"""What repairs would fix, as findings of `table.inspect.health()`: by names alone, or by a dry run of each repair.
+"""Damage as findings of `table.inspect.health()`: by names alone, or by a dry run of each repair.
 
 Source: docs/repairs.md, "Found by health".
 """
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Damage", "damage_by_names", "damage_by_repairs", "deprecated_partitions"]
 
-Damage = tuple[str, str]  # a sentence, and the call that mends it
+Damage = tuple[str, str]  # a sentence, and the call that repairs it
 _SHOWN = 3
 
 
 def damage_by_names(meta: MetaClient, partitions: Iterable[str]) -> Iterator[Damage]:
-    """What the listings of the table and of its timeline tell."""
+    """The damage that the listings of the table and of its timeline show."""
     empty = []
     for entry in list_instant_files(meta.storage, meta.config):
         name = (
@@ -44,12 +44,12 @@ def damage_by_names(meta: MetaClient, partitions: Iterable[str]) -> Iterator[Dam
 
 
 def damage_by_repairs(context: ActionContext) -> Iterator[Damage]:
-    """What a dry run of each repair finds."""
+    """The damage that a dry run of each repair finds."""
     for name in REPAIRS.entries:
         try:
             result = REPAIRS.load(name)(context)
         except HudiError as error:
-            yield f"repair {name} can't look: {error}", ""
+            yield f"repair {name} can't check the table: {error}", ""
             continue
         if result.items:
             first = result.items[0]
@@ -58,14 +58,14 @@ def damage_by_repairs(context: ActionContext) -> Iterator[Damage]:
 
 
 def deprecated_partitions(paths: Iterable[str], partition_fields: Iterable[str]) -> tuple[str, ...]:
-    """The partitions that have the old name of the default one in their paths."""
+    """The partitions whose paths have the old name of the default partition."""
     old = {OLD_DEFAULT_PARTITION, *(f"{name}={OLD_DEFAULT_PARTITION}" for name in partition_fields)}
     return tuple(path for path in sorted(paths) if old & set(path.split("/")))
 
 
 def _some(names: Iterable[str]) -> str:
-    listed = sorted(names)
-    return ", ".join(listed[:_SHOWN]) + (", ..." if len(listed) > _SHOWN else "")
+    ordered = sorted(names)
+    return ", ".join(ordered[:_SHOWN]) + (", ..." if len(ordered) > _SHOWN else "")
 
 
 def _call(name: str) -> str:

@@ -1,7 +1,7 @@
-"""Log files that lack bytes of completed writes: which, how many, and what can be kept.
+"""Finds log files that lack bytes of completed writes, and keeps the rows that can still be read.
 
-What whole blocks hold, and the base file, is written to new base files, which replace the damaged file groups in one
-commit. The bytes that are lost stay lost: restore the file from a copy where there is one, before this.
+The rows of whole blocks and of the base file are written to new base files, which replace the damaged file groups in
+one commit. Lost bytes can't be recovered: if there is a copy of the file, restore it before this repair.
 Source: docs/repairs.md, "Damaged log files"; docs/formats/log.md, "Damaged log files".
 """
 
@@ -28,7 +28,7 @@ _RUN = "table.maintenance.repair.log_checksums(dry_run=False)"
 
 
 def log_checksums(context: ActionContext, *, dry_run: bool = True) -> RepairResult:
-    """Find log files of the newest slices that lack bytes, and write anew what their file groups still hold.
+    """Find log files of the newest slices that lack bytes, and rewrite the remaining rows of their file groups.
 
     Args:    dry_run: only return the log files.
     Raises:  WriteConflict as `duplicates`.
@@ -41,7 +41,7 @@ def log_checksums(context: ActionContext, *, dry_run: bool = True) -> RepairResu
     options = replace(context.options, damage=replace(context.options.damage, on_read="warn", rewrite=True))
     context = replace(context, options=options)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the result says what is lost
+        warnings.simplefilter("ignore")  # the result reports the losses
         plan = plan_rows(context)
         reads = tuple(read for read in plan.slices if read.file_slice.group in damaged)
         targets = frozenset(group.partition_path for group in damaged)

@@ -1,14 +1,14 @@
-"""Orphans: data files that no completed instant owns, and no pending one.
+"""Finds orphans: data files that belong to no completed and no pending instant.
 
-    file of an instant that is nowhere            its rollback died, or deleted only some of its files
+    file of an unknown instant                    its rollback died, or deleted only some of its files
     base file that the commit does not name       left by a failed attempt of a task
 
-The first kind comes to light as duplicates: once the timeline begins after the instant, readers take its files for
-those of an archived commit. So the archived timeline decides about them, as far as it reaches back; about older files
-nothing is known, and they stay. A clean deletes the files, as one step of the timeline that the metadata table follows.
+The first kind causes duplicates: once the timeline begins after the instant, readers treat its files as those of an
+archived commit. So the archived timeline decides about them, as far as it reaches back; older files are kept. A clean
+deletes the orphans, so that the metadata table follows.
 
-Files of pending writes stay, also of dead ones, which the next write undoes; so do those of a live heartbeat. Below
-version 8 log files carry the instant of their slice: one with a block of an owned instant stays.
+Files of pending writes are kept, even of dead ones, which the next write undoes; so are files with a live heartbeat.
+Below version 8 log files carry the instant of their slice: one with a block of a known instant is kept.
 Source: docs/repairs.md, "Orphans"; docs/formats/timeline.md, "What a reader sees"; docs/formats/file-names.md.
 """
 
@@ -42,7 +42,7 @@ _RUN = "table.maintenance.repair.orphans(dry_run=False)"
 
 
 def orphans(context: ActionContext, *, dry_run: bool = True) -> RepairResult:
-    """Find the files that nothing owns, and delete them by one clean.
+    """Find the orphaned files, and delete them by one clean.
 
     Args:    dry_run: only return them.
     Raises:  WriteConflict while a restore or another clean is running.
@@ -53,10 +53,10 @@ def orphans(context: ActionContext, *, dry_run: bool = True) -> RepairResult:
     with context.locked():
         context = context.reloaded()
         check_no_restore(context)
-        waiting = pending_cleans(context.meta.timeline)
-        if waiting:
+        pending = pending_cleans(context.meta.timeline)
+        if pending:
             raise WriteConflict(
-                f"{root}: the clean {waiting[0].requested_time} is not complete. Nothing was deleted; run it by "
+                f"{root}: the clean {pending[0].requested_time} is not complete. Nothing was deleted; run it by "
                 "table.clean(), then repair again."
             )
         items = find_orphans(context)
@@ -70,16 +70,16 @@ def orphans(context: ActionContext, *, dry_run: bool = True) -> RepairResult:
 
 def find_orphans(context: ActionContext) -> tuple[RepairItem, ...]:
     """The orphans, by path. Files are listed before the timeline, so that every writer of one is on it."""
-    listed = [entry for entry in data_files(context.meta.storage) if instant_of(entry.name) is not None]
+    entries = [entry for entry in data_files(context.meta.storage) if instant_of(entry.name) is not None]
     context = context.reloaded()
-    owners = _Owners.of(context, (str(instant_of(entry.name)) for entry in listed))
-    saved = {
+    owners = _Owners.of(context, (str(instant_of(entry.name)) for entry in entries))
+    savepointed = {
         (path, name) for files in savepointed_files(context.meta).values() for path in files for name in files[path]
     }
     items = []
-    for entry in listed:
+    for entry in entries:
         why = owners.why_orphan(entry)
-        if why is not None and (parent(entry.path), entry.name) not in saved:
+        if why is not None and (parent(entry.path), entry.name) not in savepointed:
             items.append(RepairItem(entry.path, why, "delete", entry.size_bytes))
     return tuple(sorted(items, key=lambda item: item.where))
 
@@ -95,7 +95,7 @@ def data_files(storage: Storage) -> Iterator[FileInfo]:
 
 @dataclass(frozen=True)
 class _Owners:
-    """The instants that own files. `known_since`: about older instants nothing is known. `named`: base files by the
+    """The instants that own files. `known_since`: older instants are unknown. `base_files`: names of base files by the
     instant whose body names them, of the instants on the active timeline whose bodies can be read.
     """
 
@@ -103,7 +103,7 @@ class _Owners:
     completed: frozenset[str]
     left_alone: frozenset[str]
     known_since: str
-    named: dict[str, frozenset[str]]
+    base_files: dict[str, frozenset[str]]
 
     @classmethod
     def of(cls, context: ActionContext, times: Iterable[str]) -> _Owners:
@@ -119,24 +119,24 @@ class _Owners:
             archived = [i for i in load_archived_timeline(meta.storage, meta.config).times() if i.action.is_write]
             completed |= {instant.requested_time for instant in archived}
             known_since = min((i.requested_time for i in archived), default=known_since)
-        named: dict[str, frozenset[str]] = {}
+        base_files: dict[str, frozenset[str]] = {}
         for instant in writes:
             try:
                 body = meta.commits.metadata(instant)
             except (CorruptFile, PathNotFound):
                 continue
             paths = [path for stat in body.stats() for path in stat.paths]
-            named[instant.requested_time] = frozenset(path.rpartition("/")[2] for path in paths)
-        return cls(meta, frozenset(completed), frozenset(pending | beating), known_since, named)
+            base_files[instant.requested_time] = frozenset(path.rpartition("/")[2] for path in paths)
+        return cls(meta, frozenset(completed), frozenset(pending | beating), known_since, base_files)
 
     def why_orphan(self, entry: FileInfo) -> str | None:
-        """Why nothing owns a file; None when something does, or may."""
+        """The reason why a file is an orphan; None if an instant owns it, or may."""
         time = str(instant_of(entry.name))
         if time in self.left_alone or time < self.known_since:
             return None
         if time in self.completed:
             is_base = BaseFileName.parse(entry.name) is not None
-            names = self.named.get(time)
+            names = self.base_files.get(time)
             return f"{time} is complete and does not name it" if is_base and names and entry.name not in names else None
         if (
             not self.meta.config.format.has_own_log_files
@@ -147,7 +147,7 @@ class _Owners:
         return f"no instant {time}, neither active nor archived"
 
     def _is_used(self, entry: FileInfo) -> bool:
-        """Does a log file hold blocks of an instant that counts, or can't it be read?"""
+        """True if a log file holds blocks of a completed instant, or can't be read."""
         try:
             blocks = [block for block in scan_log(self.meta.storage, entry.path) if isinstance(block, LogBlock)]
         except CorruptFile:
@@ -157,7 +157,7 @@ class _Owners:
 
 
 def _being_undone(meta: MetaClient) -> set[str]:
-    """Targets of rollbacks that are not complete: whoever goes on with them deletes their files."""
+    """Targets of rollbacks that are not complete: the process that finishes them deletes their files."""
     targets = set()
     for instant in meta.timeline.pending().of([ActionKind.ROLLBACK]):
         try:
@@ -168,7 +168,7 @@ def _being_undone(meta: MetaClient) -> set[str]:
 
 
 def _plan(items: Iterable[RepairItem], meta: MetaClient) -> CleanPlan:
-    """The plan of a clean of these files. It moves no bound of what can be read: it repeats the last clean's."""
+    """The plan of a clean of these files. Its earliest readable instant is that of the last clean."""
     files: dict[str, list[str]] = defaultdict(list)
     for item in items:
         files[parent(item.where)].append(item.where.rpartition("/")[2])

@@ -1,7 +1,7 @@
-"""`.hoodie_partition_metadata` that is missing or wrong: without it a folder is no partition, and has no rows.
+"""Finds missing or wrong `.hoodie_partition_metadata`: without it a folder is no partition, and its rows don't count.
 
-It is written again for folders with files of completed writes. Wrong is one that can't be read, or whose depth is not
-the folder's. Source: docs/repairs.md, "Partition metadata"; docs/formats/file-names.md, "Partition metadata".
+It is rewritten for folders with files of completed writes. It is wrong if it can't be read, or if its depth is not the
+folder's. Source: docs/repairs.md, "Partition metadata"; docs/formats/file-names.md, "Partition metadata".
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ def _find(context: ActionContext) -> tuple[RepairItem, ...]:
 
 
 def _problem(path: str, names: Iterable[str], storage: Storage) -> str:
-    there = [name for name in names if is_partition_metadata(name)]
-    if not there:
+    metadata_files = [name for name in names if is_partition_metadata(name)]
+    if not metadata_files:
         return _MISSING
-    if PARTITION_METADATA_NAME not in there:
+    if PARTITION_METADATA_NAME not in metadata_files:
         return ""  # in the form of a base file
     file = data_path(path, PARTITION_METADATA_NAME)
     try:

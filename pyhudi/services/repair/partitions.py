@@ -1,7 +1,7 @@
-"""Partitions under another name: `rename_partition`, and `deprecated_partition` for the old name of the default one.
+"""Renames partitions: `rename_partition`, and `deprecated_partition` for the old name of the default partition.
 
-Rows of the partition are written anew with the columns that the new name says, and the old file groups replaced, in one
-commit. Before table version 5 rows without a value went to `default`, since then to `__HIVE_DEFAULT_PARTITION__`; rows
+One commit rewrites the rows of the partition with the column values of its new name, and replaces the old file groups.
+Before table version 5 rows without a value went to `default`, since then to `__HIVE_DEFAULT_PARTITION__`; rows
 whose column has the text "default" stay where they are.
 Source: docs/repairs.md, "Partitions"; docs/formats/keys.md, "Partition paths".
 """
@@ -35,7 +35,7 @@ _RUN = "table.maintenance.repair.deprecated_partition(dry_run=False)"
 def rename_partition(context: ActionContext, old: str, new: str, *, dry_run: bool = True) -> RepairResult:
     """Give the rows of a partition the values of another, in one commit.
 
-    Args:    old, new: partition paths; there must be no rows in `new`. dry_run: only say what would move.
+    Args:    old, new: partition paths; there must be no rows in `new`. dry_run: only return the rows' file groups.
     Raises:  TableError for a partition without rows, or a new one with some; ConfigError for paths that the table's
         partition columns can't have, or a key generator that makes paths otherwise; WriteConflict as `duplicates`.
     """
@@ -94,20 +94,20 @@ def deprecated_partition(context: ActionContext, *, dry_run: bool = True) -> Rep
         {read.file_slice.group.partition_path for read in plan.slices}, meta.config.partition_fields
     )
     narrow = plan_rows(context, [name for name in meta.config.partition_fields if name in plan.schema.names])
-    items, moved = [], []
+    items, moved_reads = [], []
     for path in paths:
         batches = (
             batch for read in _of(narrow, [path]) for batch in read_slice(narrow, meta.storage, _as_in_files(read))
         )
         if any(column.null_count for batch in batches for column in batch.columns):
-            moved.append(path)
+            moved_reads.append(path)
             problem = "rows without a value, under the name of releases before 0.12"
             items.append(RepairItem(path, problem, f"move to {_new_name(path)}", _size(_of(plan, [path]))))
     if dry_run or not items:
         return RepairResult(root, "deprecated_partition", tuple(items), run=_RUN)
-    reads = _of(plan, moved)
+    reads = _of(plan, moved_reads)
     check_logs([read.file_slice.group for read in reads], FileSystemView.load(meta), context)
-    targets = frozenset(name for path in moved for name in (path, _new_name(path)))
+    targets = frozenset(name for path in moved_reads for name in (path, _new_name(path)))
     time = Rewriting(plan, reads, targets).run(context)
     return RepairResult(root, "deprecated_partition", tuple(items), True, time, _RUN)
 
@@ -126,7 +126,7 @@ def _of(plan: ReadPlan, paths: Iterable[str]) -> tuple[ReadSlice, ...]:
 
 
 def _as_in_files(read: ReadSlice) -> ReadSlice:
-    """The slice with the values that are in its files: its path says "default" where they say null."""
+    """The slice with the values in its files: null where its path has "default"."""
     return replace(read, parsed_path_values=())
 
 

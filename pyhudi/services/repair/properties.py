@@ -1,11 +1,11 @@
-"""`hoodie.properties` that is missing or damaged: made again, from what is left of it and from what files show.
+"""Recreates a missing or damaged `hoodie.properties` from its remains and from the table's files.
 
     1  a whole backup                                       hoodie.properties.backup
-    2  lines of damaged files that can be read              their keys count as they are; a line without its end doesn't
-    3  what the table's files show                          name, type, version, key and partition columns, file format
-    4  what the caller gives                                before all others
+    2  readable lines of damaged files                      except a line that is cut off
+    3  the table's files                                    name, type, version, key and partition columns, file format
+    4  properties from the caller                           they override all others
 
-Files do not show ordering columns or a merge mode: a table with them needs them from the caller. Where files leave a
+Files do not show ordering columns or a merge mode, so the caller has to name them. Where files leave a
 doubt, the repair says which key it needs. Source: docs/repairs.md, "Properties";
 docs/formats/table-config.md, "New tables".
 """
@@ -66,13 +66,13 @@ def repair_properties(
     storage: Storage,
     clock: Clock,
     lock: AbstractContextManager[None],
-    given: Mapping[str, str] | None = None,
+    overrides: Mapping[str, str] | None = None,
     *,
     dry_run: bool = True,
 ) -> RepairResult:
-    """Make the properties of a table again where they are missing or damaged.
+    """Recreate the properties of a table if they are missing or damaged.
 
-    Args:    lock: holds the table's lock. given: properties that count before all others. dry_run: only return the
+    Args:    lock: holds the table's lock. overrides: properties that override all others. dry_run: only return the
              difference, without the lock.
     Raises:  TableNotFound where there is no `.hoodie` folder; ConfigError for a table whose files don't show enough;
              LockTimeout.
@@ -80,23 +80,23 @@ def repair_properties(
     if not storage.list(META_FOLDER):
         raise TableNotFound(f"No Hudi table at {storage.root}: there is no folder {META_FOLDER} in it.")
     with nullcontext() if dry_run else lock:
-        return _repaired(storage, clock, given, dry_run)
+        return _repaired(storage, clock, overrides, dry_run)
 
 
-def _repaired(storage: Storage, clock: Clock, given: Mapping[str, str] | None, dry_run: bool) -> RepairResult:
+def _repaired(storage: Storage, clock: Clock, overrides: Mapping[str, str] | None, dry_run: bool) -> RepairResult:
     run = f"pyhudi.repair_properties({storage.root!r}, dry_run=False)"
     damaged, is_whole = _read(storage, PROPERTIES_PATH)
-    if is_whole and not given:
+    if is_whole and not overrides:
         return RepairResult(storage.root, "properties", run=run)
     backup, backup_is_whole = _read(storage, PROPERTIES_BACKUP_PATH)
-    sources: list[tuple[Mapping[str, str], str]] = [(given or {}, "given")]
+    sources: list[tuple[Mapping[str, str], str]] = [(overrides or {}, "given")]
     if is_whole:
         sources.append((damaged, ""))
     elif backup_is_whole:
         sources.append((backup, "from the backup"))
     else:
         lines = {**_plausible(backup), **_plausible(damaged)}
-        shown = _shown_by_files(storage, {**lines, **(given or {})})
+        shown = _shown_by_files(storage, {**lines, **(overrides or {})})
         sources += [(lines, "from lines that can be read"), (shown, _FROM_FILES)]
     after: dict[str, str] = {}
     why: dict[str, str] = {}
@@ -112,7 +112,7 @@ def _repaired(storage: Storage, clock: Clock, given: Mapping[str, str] | None, d
         return RepairResult(storage.root, "properties", items, run=run)
     text = print_properties(after, ("Updated at", date_comment(clock.now_ms())))
     if not backup_is_whole:
-        storage.delete(PROPERTIES_BACKUP_PATH)  # readers would take a damaged one for an update that goes on
+        storage.delete(PROPERTIES_BACKUP_PATH)  # readers would treat a damaged one as an update in progress
     storage.write(PROPERTIES_PATH, text)
     storage.sync([PROPERTIES_PATH])
     storage.delete(PROPERTIES_BACKUP_PATH)
@@ -136,9 +136,9 @@ def _difference(before: Mapping[str, str], after: Mapping[str, str], why: Mappin
         if old == new:
             continue
         old, new = _shown(key, old), _shown(key, new)
-        was = "missing" if old is None else f"is {old!r}"
+        problem = "missing" if old is None else f"is {old!r}"
         action = "drop" if new is None else f"set {new!r} ({why[key]})"
-        yield PropertyItem(key, was, action, before=old, after=new)
+        yield PropertyItem(key, problem, action, before=old, after=new)
 
 
 def _shown(key: str, value: str | None) -> str | None:
@@ -146,7 +146,7 @@ def _shown(key: str, value: str | None) -> str | None:
 
 
 def _read(storage: Storage, path: str) -> tuple[dict[str, str], bool]:
-    """The properties in a file, and whether it is whole; what can be read of a damaged one."""
+    """The readable properties in a file, and True if the file is whole."""
     try:
         data = storage.read(path, PROPERTIES_BYTES_MAX)
     except (PathNotFound, CorruptFile):
@@ -161,20 +161,20 @@ def _read(storage: Storage, path: str) -> tuple[dict[str, str], bool]:
 
 
 def _plausible(properties: Mapping[str, str]) -> dict[str, str]:
-    """Keys of Hudi with values: a cut line has none, or half a key."""
+    """Hudi's keys with values: a cut line has no value, or half a key."""
     return {key: value for key, value in properties.items() if key.startswith("hoodie.") and value}
 
 
 # ---- what files show
 
 
-def _shown_by_files(storage: Storage, known: Mapping[str, str]) -> dict[str, str]:
-    """The properties that the files of a table show, as those of a new table of this kind. Raises ConfigError."""
-    version = known.get(_VERSION) or _version(storage)
+def _shown_by_files(storage: Storage, known_properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties that the files of a table show, completed as for a new table. Raises ConfigError."""
+    version = known_properties.get(_VERSION) or _version(storage)
     schema_name, writes_logs = _commits(storage, int(version))
     files = list(data_files(storage))
     has_logs = writes_logs or any(LogFileName.parse(entry.name) is not None for entry in files)
-    name = known.get(_NAME) or schema_name
+    name = known_properties.get(_NAME) or schema_name
     if not name:
         raise ConfigError(
             f"{storage.root}: neither a commit nor a file shows the table's name. Give it: "
@@ -182,15 +182,15 @@ def _shown_by_files(storage: Storage, known: Mapping[str, str]) -> dict[str, str
         )
     bases = [entry.path for entry in files if BaseFileName.parse(entry.name) is not None]
     keys, partitions, hive_style, has_meta = _columns(storage, bases) if bases else ((), (), False, True)
-    recordkey = known.get("hoodie.table.recordkey.fields", "")
+    recordkey = known_properties.get("hoodie.table.recordkey.fields", "")
     keys = tuple(filter(None, recordkey.split(","))) or keys
     extension = bases[0].rpartition(".")[2].upper() if bases else "PARQUET"
-    fields = known.get("hoodie.table.partition.fields")
+    fields = known_properties.get("hoodie.table.partition.fields")
     partitions = tuple(filter(None, fields.split(","))) if fields is not None else partitions
     generator = "NON_PARTITION" if not partitions else "SIMPLE" if len(keys) == len(partitions) == 1 else "COMPLEX"
     new = NewTable(
         name.removesuffix("_record"),
-        known.get(_TYPE) or ("MERGE_ON_READ" if has_logs else "COPY_ON_WRITE"),
+        known_properties.get(_TYPE) or ("MERGE_ON_READ" if has_logs else "COPY_ON_WRITE"),
         int(version),
         keys,
         partitions,
@@ -202,13 +202,13 @@ def _shown_by_files(storage: Storage, known: Mapping[str, str]) -> dict[str, str
     shown = new_table_properties(new)
     metadata, _ = _read(storage, _METADATA_PROPERTIES)
     if metadata:
-        listed = sorted(e.name for e in storage.list(METADATA_TABLE_FOLDER) if e.is_dir and not e.name.startswith("."))
-        shown[METADATA_PARTITIONS] = ",".join(listed)
+        folders = sorted(e.name for e in storage.list(METADATA_TABLE_FOLDER) if e.is_dir and not e.name.startswith("."))
+        shown[METADATA_PARTITIONS] = ",".join(folders)
     return shown
 
 
 def _version(storage: Storage) -> str:
-    """The table's version: that of its metadata table, else the newest of its timeline's layout."""
+    """The table's version: that of its metadata table, else the newest with its timeline's layout."""
     metadata, _ = _read(storage, _METADATA_PROPERTIES)
     if metadata.get(_VERSION, "").isdigit():
         return metadata[_VERSION]
@@ -216,7 +216,7 @@ def _version(storage: Storage) -> str:
 
 
 def _commits(storage: Storage, version: int) -> tuple[str, bool]:
-    """The name in the newest schema of a commit, and whether there are delta commits."""
+    """The table's name in the newest schema of a commit, and True if there are delta commits."""
     layout = TableFormat(version).layout
     folder = _LAYOUT_2_FOLDER if layout.has_own_folder else META_FOLDER
     has_delta, schema_name = False, ""
@@ -234,7 +234,7 @@ def _commits(storage: Storage, version: int) -> tuple[str, bool]:
 
 
 def _columns(storage: Storage, paths: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...], bool, bool]:
-    """Record key and partition columns, hive style, and whether there are meta columns, from the newest base file."""
+    """Record key and partition columns, hive style, and True for meta columns, from the newest base file."""
     path = max(paths, key=lambda one: str(getattr(BaseFileName.parse(one.rpartition("/")[2]), "instant_time", "")))
     with open_base_file(storage, path) as reader:
         batch = next(iter(reader.batches(reader.schema.names)), None)
@@ -248,9 +248,9 @@ def _columns(storage: Storage, paths: Iterable[str]) -> tuple[tuple[str, ...], t
 
 def _key_fields(batch: pa.RecordBatch, key: pa.Array, data: list[str]) -> tuple[str, ...]:
     first = str(key[0].as_py())
-    named = tuple(part.partition(":")[0] for part in first.split(",")) if ":" in first else ()
-    if named and all(name in data for name in named):
-        return named
+    fields_in_key = tuple(part.partition(":")[0] for part in first.split(",")) if ":" in first else ()
+    if fields_in_key and all(name in data for name in fields_in_key):
+        return fields_in_key
     return next(((name,) for name in data if _is_text_of(batch.column(name), key)), ())
 
 

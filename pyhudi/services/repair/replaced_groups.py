@@ -1,4 +1,4 @@
-"""The body of a replacecommit whose completed file can't be read, from what else the table says of it.
+"""The body of a replacecommit whose completed file can't be read, derived from other files of the table.
 
     clustering              the plan names the file groups that it replaced; the folders have its new files
     partitions emptied      the metadata table's delta commit of that instant names the partitions; all file groups that
@@ -38,7 +38,7 @@ __all__ = ["replacing_body"]
 
 
 def replacing_body(instant: Instant, files: Sequence[FileInfo], meta: MetaClient) -> CommitMetadata | None:
-    """What the completed file said of files and file groups; None when that is unknown.
+    """The files and replaced file groups of the completed file; None if they are unknown.
 
     Args:    files: the data files with the instant in their names. meta: the table, in which completed writes whose
              files can't be read have empty bodies.
@@ -59,7 +59,7 @@ def replacing_body(instant: Instant, files: Sequence[FileInfo], meta: MetaClient
 
 
 def _of_clustering(plan: ClusteringPlan, files: Sequence[FileInfo], meta: MetaClient) -> CommitMetadata | None:
-    """None where a file is left of a failed attempt: which one counts is unknown."""
+    """The body of a clustering; None if a failed attempt left files: those that count are unknown."""
     stats: dict[str, tuple[WriteStat, ...]] = {}
     written = set[str]()
     for entry in files:
@@ -80,7 +80,7 @@ def _of_clustering(plan: ClusteringPlan, files: Sequence[FileInfo], meta: MetaCl
 
 
 def _emptied_partitions(instant_time: str, meta: MetaClient) -> tuple[str, ...] | None:
-    """The partitions that the instant's delta commit in the metadata table names; None without one, and once it was
+    """The partitions that the instant's delta commit in the metadata table names;  None without one, and after it was
     merged with others.
     """
     table = MetadataTable.open(meta)
@@ -90,13 +90,13 @@ def _emptied_partitions(instant_time: str, meta: MetaClient) -> tuple[str, ...] 
     payloads = MetadataKind.FILES.payloads
     reader = GroupReader(table.meta, file_slice, payloads, lambda time: time == instant_time)
     records = reader.with_keys(pa.array([ALL_PARTITIONS_KEY]))
-    own = records.filter(pc.greater(records.column(SEQUENCE), 0))  # without the base file's
-    names = [name for entries in own.column(payloads[0]).to_pylist() for name, _ in entries or ()]
+    log_records = records.filter(pc.greater(records.column(SEQUENCE), 0))  # without the base file's
+    names = [name for entries in log_records.column(payloads[0]).to_pylist() for name, _ in entries or ()]
     return tuple("" if name == NON_PARTITIONED else name for name in names) or None
 
 
 def _groups_before(instant_time: str, paths: Iterable[str], meta: MetaClient) -> Mapping[str, tuple[str, ...]] | None:
-    """Partition path → ids of the file groups that were complete when the instant began; None when that is unknown of
+    """Partition path → ids of the file groups that were complete when the instant began; None if that is unknown for
     one of them.
     """
     view = FileSystemView.load(meta, as_of=instant_time, partitions=paths)
@@ -109,7 +109,7 @@ def _groups_before(instant_time: str, paths: Iterable[str], meta: MetaClient) ->
 
 
 def _may_be_newer(group: FileGroup, instant_time: str, meta: MetaClient) -> bool:
-    """Did the write that began the group complete after this instant began? Both ran at the same time, then."""
+    """True if the write that began the group completed after this instant began, so that both ran at the same time."""
     began = meta.timeline.find(group.parts[-1][0])
     return began is not None and (began.completion_time or "") > instant_time
 

@@ -1,4 +1,4 @@
-"""What a repair returns: the damage, what was or would be done about it, and the instant that did it."""
+"""The result of a repair: each damage with its repair, and the instant of the repair."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RepairItem(Result):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PropertyItem(RepairItem):
-    """A property that is missing, too much or wrong: its value before and after, None where it is not there. Values of
+    """A property that is missing, superfluous or wrong: its value before and after, None if it is absent. Values of
     secrets are `***`.
     """
 
@@ -40,8 +40,8 @@ class PropertyItem(RepairItem):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RepairResult(Result):
-    """`items`: the damage. `is_done`: it was mended by this call; False for a dry run, and where there was nothing to
-    do. `instant_time`: the instant that did it, None for repairs without one. `run`: the call that does it.
+    """`items`: the damage. `is_done`: this call repaired it; False for a dry run, and if there was nothing to
+    do. `instant_time`: the instant of the repair, None for repairs without one. `run`: the call that repairs it.
     """
 
     table: str
@@ -53,17 +53,17 @@ class RepairResult(Result):
 
     @property
     def to_mend(self) -> tuple[RepairItem, ...]:
-        """The items that the repair does something about."""
+        """The items that can be repaired."""
         return tuple(item for item in self.items if item.action)
 
     def _summary(self) -> str:
         if not self.items:
             return f"repair {self.repair}: nothing to do"
         size = sum(item.size_bytes for item in self.to_mend)
-        count = f"{len(self.to_mend):,} to mend" if not self.is_done else f"{len(self.to_mend):,} mended"
-        left = len(self.items) - len(self.to_mend)
+        count = f"{len(self.to_mend):,} to repair" if not self.is_done else f"{len(self.to_mend):,} repaired"
+        unrepaired = len(self.items) - len(self.to_mend)
         by = f" by {self.instant_time}" if self.instant_time else ""
-        more = f", {left:,} left as they are" if left else ""
+        more = f", {unrepaired:,} left as they are" if unrepaired else ""
         return f"repair {self.repair}: {count}{by}{f' ({readable_bytes(size)})' if size else ''}{more}"
 
     def _rows(self) -> list[tuple[str, str, str]]:

@@ -1,10 +1,10 @@
-"""Rows of some file groups written anew: one replacecommit has their new files, and names the groups that they replace.
+"""Rewrites the rows of some file groups: one replacecommit has their new files and replaces the groups.
 
-The rows are read as the table shows them, with their damage where options give it up. They go through the table's key
-generator, so that they land in the partition that their columns say; `targets` are the only ones that they may reach.
-A write that completes between the reading and the begin of the commit ends it with a WriteConflict; later ones to the
-same groups are conflicts as for every overwrite. Buckets of consistent hashing have new nodes in the place of the
-replaced ones: the ring of each partition changes with the commit, as by a resize.
+Rows are read as a normal query would read them; damaged log bytes are skipped if the options allow it. The table's key
+generator decides their partitions, which must be in `targets`. If a write completes after the rows were read and before
+the commit begins, the repair ends with a WriteConflict; later writes to the same groups are conflicts as for every
+overwrite. Buckets of consistent hashing get new nodes: the ring of each partition changes with the commit, as by a
+resize.
 Source: docs/repairs.md; docs/formats/table-services.md, "Replaced file groups"; docs/formats/indexes.md, "Consistent
 hashing".
 """
@@ -69,12 +69,12 @@ def grouped(reads: Iterable[ReadSlice]) -> Groups:
 
 @dataclass(frozen=True)
 class Rewriting:
-    """Rows in the place of those of some file groups.
+    """Rows that replace those of some file groups.
 
-    `read`: the plan that they were read by, of the whole table; `reads`: its slices whose groups are replaced;
-    `change`: what becomes of a batch of them, meta columns first. `combines`: of the rows of a key the one that the
-    merge rules choose stays, in its partition or, if `everywhere`, in the table. `targets`: the partitions that the
-    rows may go to.
+    `read`: the plan by which they were read, of the whole table; `reads`: its slices whose groups are replaced;
+    `change`: changes a batch of them, meta columns first. `combines`: the merge rules choose one row for each key, in
+    its
+    partition or, if `everywhere`, in the table. `targets`: the partitions that the rows may go to.
     """
 
     read: ReadPlan
@@ -169,11 +169,11 @@ class _ReplaceGroups(InsertOverwrite[SlotPlan]):
             )
         planned = groups_in_pending_plans(context.meta, COMPACTIONS)
         for path, file_ids in (self.groups or {}).items():
-            hit = next((file_id for file_id in file_ids if FileGroupId(path, file_id) in planned), None)
-            if hit is not None:
+            file_group = next((file_id for file_id in file_ids if FileGroupId(path, file_id) in planned), None)
+            if file_group is not None:
                 raise WriteConflict(
-                    f"{context.meta.storage.root}: a plan that waits is going to rewrite the file group {hit} in "
-                    f"{path!r}. Nothing was changed; run the plan (table.inspect.health() names it) or take it back, "
+                    f"{context.meta.storage.root}: a pending plan is going to rewrite the file group {file_group} in "
+                    f"{path!r}. Nothing was changed; run the plan (table.inspect.health() names it) or roll it back, "
                     "then repair again."
                 )
         return super().schedule(context)
@@ -187,10 +187,10 @@ class _ReplaceGroups(InsertOverwrite[SlotPlan]):
         return body
 
     def _replaced(self, paths: Iterable[str], context: ActionContext) -> Groups:
-        strange = sorted(set(paths) - self.targets)
-        if strange:
+        unexpected = sorted(set(paths) - self.targets)
+        if unexpected:
             raise ConfigError(
-                f"{context.meta.storage.root}: by its columns a row goes to the partition {strange[0]!r}, not to "
+                f"{context.meta.storage.root}: by its columns a row goes to the partition {unexpected[0]!r}, not to "
                 f"{', '.join(map(repr, sorted(self.targets)[:3]))}. Nothing was changed; give the options of the key "
                 "generator that the table was written with."
             )
@@ -198,8 +198,8 @@ class _ReplaceGroups(InsertOverwrite[SlotPlan]):
 
 
 def check_no_buckets(read: ReadPlan, context: ActionContext) -> None:
-    """Raise ConfigError for a table whose file groups look like buckets, when the options do not say how they are made:
-    new file groups would be none.
+    """Raise ConfigError for a table whose file groups look like buckets if the options do not describe the buckets:
+    the new file groups would not be buckets.
     """
     file_ids = [one.file_slice.group.file_id for one in read.slices]
     looks_so = bool(file_ids) and all(bucket_of_file_id(one) is not None and one < "0001" for one in file_ids)
@@ -212,5 +212,5 @@ def check_no_buckets(read: ReadPlan, context: ActionContext) -> None:
         raise ConfigError(
             f"{context.meta.storage.root}: the file groups of the table look like buckets of an index. Give the "
             "options that it is written with, hoodie.index.type=BUCKET and those of the buckets, or another "
-            "hoodie.index.type if they are none. Nothing was changed."
+            "hoodie.index.type if they are no buckets. Nothing was changed."
         )

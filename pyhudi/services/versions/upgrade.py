@@ -4,8 +4,8 @@
 
     admit: properties and checks of all steps                all refusals come before anything changes
     for each step:
-        failed writes undone, plans run, log files compacted outside the lock; other writers may still be active under
-        the lock: still nothing pending? convert the files, replace the properties, tidy up
+        failed writes undone, plans run, logs compacted      outside the lock; other writers may still be active
+        files converted, properties replaced, tidy up        under the lock, if nothing is pending
 
 The properties change last and atomically: a reader sees the table in the old version or in the new one. A dead call
 leaves a table in one of the versions on the way. It may also leave files, which the next call deletes.
@@ -56,10 +56,10 @@ class StepResult(Result):
     properties_removed: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        changed = f"{len(self.properties_set)} properties set, {len(self.properties_removed)} removed"
-        moved = f", {self.instants:,} instants and {self.archived:,} archived ones rewritten"
-        moved = moved if self.instants or self.archived else ""
-        return f"version {self.source} → {self.target}: {changed}{moved}"
+        properties = f"{len(self.properties_set)} properties set, {len(self.properties_removed)} removed"
+        rewritten = f", {self.instants:,} instants and {self.archived:,} archived ones rewritten"
+        rewritten = rewritten if self.instants or self.archived else ""
+        return f"version {self.source} → {self.target}: {properties}{rewritten}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -80,15 +80,15 @@ class VersionChange(Result):
         if self.source == self.target:
             return f"{self.table} has version {self.target} already"
         would = "would go from " if self.dry_run else ""
-        done = [f"{self.table}: {would}version {self.source} → {self.target}", *(f"  {step}" for step in self.steps)]
-        done += [f"  rolled back: {', '.join(self.rolled_back)}"] if self.rolled_back else []
-        done += [f"  compacted: {', '.join(self.compacted)}"] if self.compacted else []
-        return "\n".join(done)
+        lines = [f"{self.table}: {would}version {self.source} → {self.target}", *(f"  {step}" for step in self.steps)]
+        lines += [f"  rolled back: {', '.join(self.rolled_back)}"] if self.rolled_back else []
+        lines += [f"  compacted: {', '.join(self.compacted)}"] if self.compacted else []
+        return "\n".join(lines)
 
 
 _VERSION = "hoodie.table.version"
 _LAYOUT = "hoodie.timeline.layout.version"
-_ATTEMPTS = 3  # to find no pending work; a writer may begin in between
+_ATTEMPTS = 3  # to find no pending work; a writer may begin after each attempt
 
 
 def change_version(context: ActionContext, target: int, *, upwards: bool, dry_run: bool = False) -> VersionChange:
@@ -103,17 +103,17 @@ def change_version(context: ActionContext, target: int, *, upwards: bool, dry_ru
     path = _path(context, target, upwards)
     if dry_run:
         return VersionChange(meta.storage.root, source, target, _planned(path, context), dry_run=True)
-    done, finished = [], RolledBackAndCompacted()
+    results, finished = [], RolledBackAndCompacted()
     _finish(context)
     for step in path:
         result, before = _take(step, context)
         finished = RolledBackAndCompacted(
             finished.rolled_back + before.rolled_back, finished.compacted + before.compacted
         )
-        done.append(result)
+        results.append(result)
         context = context.reloaded()
     _build_metadata_table(context)
-    return VersionChange(meta.storage.root, source, target, tuple(done), finished.rolled_back, finished.compacted)
+    return VersionChange(meta.storage.root, source, target, tuple(results), finished.rolled_back, finished.compacted)
 
 
 def admit_version(context: ActionContext, target: int, *, upwards: bool) -> None:
@@ -187,7 +187,7 @@ def _take(step: VersionStep, context: ActionContext) -> tuple[StepResult, Rolled
             if now.meta.config.table_version != step.source:
                 raise WriteConflict(
                     f"{now.meta.storage.root}: another process has taken the table from version {step.source} to "
-                    f"{now.meta.config.table_version} meanwhile. Call again if that is not where you want it."
+                    f"{now.meta.config.table_version} during this call. Call again if you want another version."
                 )
             if has_metadata_table(now.meta):
                 partitions = (*now.meta.config.metadata_partitions, *now.meta.config.metadata_to_build)
@@ -196,7 +196,7 @@ def _take(step: VersionStep, context: ActionContext) -> tuple[StepResult, Rolled
             if not step.rolls_back_and_compacts or is_ready_for_step(now):
                 return _convert(step, now), finished
     raise WriteConflict(
-        f"{context.meta.storage.root}: other writers have come in between {_ATTEMPTS} times. The version of a table "
+        f"{context.meta.storage.root}: other writers interfered {_ATTEMPTS} times. The version of a table "
         f"changes only while nobody writes to it: stop its writers, then call again."
     )
 
@@ -217,8 +217,8 @@ def _no_way(context: ActionContext, target: int, upwards: bool) -> ConfigError:
     source = context.meta.config.table_version
     word = "upgraded" if upwards else "downgraded"
     targets = sorted({s.target for s in STEPS if (s.target > source) == upwards and s.target != source})
-    ways = [version for version in targets if steps_between(source, version) is not None]
+    versions = [version for version in targets if steps_between(source, version) is not None]
     return ConfigError(
         f"{context.meta.storage.root}: a table of version {source} can't be {word} to version {target}; expected "
-        f"{' or '.join(map(str, ways)) or 'nothing: there is no such version here'}. Nothing was changed."
+        f"{' or '.join(map(str, versions)) or 'nothing: there is no such version here'}. Nothing was changed."
     )

@@ -72,7 +72,7 @@ def test_rows_that_a_damaged_replacecommit_deleted_stay_deleted(
         assert len(read(table)) == 4  # what readers make of it meanwhile
 
     plan = table.maintenance.repair.empty_instants()
-    assert plan.items[0].action.startswith("write it again: it replaced ")
+    assert plan.items[0].action.startswith("rewrite it: it replaced ")
     mended(table.maintenance.repair.empty_instants(dry_run=False))
 
     assert read(table) == read(HudiTable.open(tmp_path)) == [*right, ("d", "x", 1, 40)]
@@ -93,7 +93,9 @@ def test_without_a_metadata_table_it_is_left_alone_and_said(tmp_path: Path, vers
     result = HudiTable.open(tmp_path).maintenance.repair.empty_instants(dry_run=False)
 
     assert (result.is_done, result.to_mend, file.read_bytes()) == (False, (), content)
-    assert "what it replaced is unknown, so those rows are back. Put its file back from a copy; or" in str(result)
+    assert "the groups that it replaced are unknown, so their rows are back. Put its file back from a copy; or" in str(
+        result
+    )
     assert f"{'' if not content else 'empty it, '}call table.rollback({time!r}) and write again" in str(result)
     file.write_bytes(b"")  # the way out that it names
     table = HudiTable.open(tmp_path)
@@ -121,7 +123,7 @@ def test_merged_records_of_the_metadata_table_do_not_tell_what_was_replaced(tmp_
     result = HudiTable.open(tmp_path).maintenance.repair.empty_instants(dry_run=False)
 
     assert (result.is_done, len(result.items)) == (False, 1)
-    assert "what it replaced is unknown" in result.items[0].problem
+    assert "the groups that it replaced are unknown" in result.items[0].problem
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -155,7 +157,7 @@ def test_an_overwrite_with_rows_is_left_alone_and_said(tmp_path: Path, version: 
     result = HudiTable.open(tmp_path).maintenance.repair.empty_instants(dry_run=False)
 
     assert (result.is_done, result.to_mend) == (False, ())
-    assert "data files are of it, whose rows count; what it replaced is unknown" in result.items[0].problem
+    assert "data files, whose rows count; the groups that it replaced are unknown" in result.items[0].problem
 
 
 def test_log_blocks_below_version_8_are_rows_of_the_damaged_write(tmp_path: Path) -> None:
@@ -167,7 +169,7 @@ def test_log_blocks_below_version_8_are_rows_of_the_damaged_write(tmp_path: Path
     result = HudiTable.open(tmp_path).maintenance.repair.empty_instants(dry_run=False)
 
     assert (result.is_done, file.read_bytes()) == (False, b"")
-    assert result.items[0].problem.endswith("1 data files are of it, whose rows count")
+    assert result.items[0].problem.endswith("it has 1 data files, whose rows count")
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -193,7 +193,7 @@ def test_an_empty_clean_is_written_anew_and_an_empty_commit_with_files_stays(tmp
 
     left = HudiTable.open(tmp_path).maintenance.repair.empty_instants().items
     assert [item.where for item in left] == [f"{newest.name[:17]}.commit"]
-    assert "data files are of it" in left[0].problem
+    assert "data files, whose rows count" in left[0].problem
     assert read(HudiTable.open(tmp_path)) == before
 
 

@@ -7,7 +7,7 @@ A step has three parts:
     (the properties are replaced: from now on the table has the target version)
     tidy         files that only readers of the source version used
 
-Every part may be repeated, so a dead step is simply taken again.
+Every part may be repeated, so a dead step is simply repeated.
 
 `rollback_and_compact` prepares the table: it rolls back pending writes, runs pending plans and compacts log files.
 Versions name and merge log files differently, so Apache Hudi, too, compacts them before a step.
@@ -128,7 +128,7 @@ def rollback_and_compact(context: ActionContext) -> RolledBackAndCompacted:
 
 
 def is_ready_for_step(context: ActionContext) -> bool:
-    """Is the table without pending writes and log files? Checked again under the lock. Raises UnsupportedTable."""
+    """True if the table has no pending writes and no log files. Repeated under the lock. Raises UnsupportedTable."""
     meta = context.meta
     if pending_writes(context) or any(pending_plans(s, context) for s in (COMPACTION, LOG_COMPACTION)):
         return False

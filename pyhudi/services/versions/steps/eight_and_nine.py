@@ -108,7 +108,7 @@ def _only_changes(config: TableConfig, change: dict[str, str], remove: set[str])
 
 
 def _check_complex_keys(config: TableConfig, options: WriteOptions, verb: str) -> None:
-    """Refuse complex keys with one field and unknown encoding: Hudi's releases have two, which versions don't tell."""
+    """Refuse complex keys with one field and unknown encoding: Hudi's releases have two for the same table version."""
     single = config.key_generator == "COMPLEX" and len(config.record_key_fields) == 1
     if not (single and options.versions.complex_key_validation):
         return
@@ -123,7 +123,7 @@ def _check_complex_keys(config: TableConfig, options: WriteOptions, verb: str) -
 
 def _write_versions(context: ActionContext, target: TableConfig) -> Converted:
     """Add versions to index definitions; without one they are of version 8. Indexes of values and expressions become
-    V2: the metadata table is built anew in the new version, where Hudi can't read older ones.
+    V2: the metadata table is rebuilt in the new version, where Hudi can't read older ones.
     """
     _change_definitions(context, lambda one: {**one, "version": one.get("version") or _first(one)})
     return Converted()
@@ -140,7 +140,7 @@ def _drop_newer_indexes(context: ActionContext, target: TableConfig) -> Converte
     return Converted()
 
 
-def _change_definitions(context: ActionContext, changed: Callable[[Body], Body | None]) -> None:
+def _change_definitions(context: ActionContext, change: Callable[[Body], Body | None]) -> None:
     storage = context.meta.storage
     try:
         data = storage.read(INDEX_DEFINITIONS_PATH)
@@ -150,7 +150,7 @@ def _change_definitions(context: ActionContext, changed: Callable[[Body], Body |
     try:
         body = fields_of(parse_json(data, where, "JSON"), where).body
         definitions = dict(body["indexDefinitions"])
-        after = {name: changed(definition) for name, definition in definitions.items()}
+        after = {name: change(definition) for name, definition in definitions.items()}
     except (CorruptFile, ValueError, KeyError, TypeError, AttributeError) as error:
         raise CorruptFile(
             f"{where}: expected index definitions as JSON, found {data[:40]!r} ({error!r}). Restore or delete the "

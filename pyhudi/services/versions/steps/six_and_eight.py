@@ -130,7 +130,7 @@ def _settle_in_new_layout(context: ActionContext) -> None:
 
 
 def _delete_other_layout(context: ActionContext) -> None:
-    """Delete instant files in their old place. The archives stay, as in Apache Hudi."""
+    """Delete instant files in their old place. The archives are kept, as in Apache Hudi."""
     delete_layout(context.meta)
     delete_old_schema_commits(context.meta)
 

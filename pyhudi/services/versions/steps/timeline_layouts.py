@@ -124,17 +124,17 @@ def check_layout(meta: MetaClient) -> None:
         for file in _files_of_other_layout(meta)
         if file.name.state is State.COMPLETED
     }
-    lost = completed - {(i.requested_time, i.action) for i in meta.timeline.completed()}
-    if lost:  # they may have been archived or undone since
-        lost -= {(i.requested_time, i.action) for i in load_archived_timeline(meta.storage, meta.config).times()}
+    missing = completed - {(i.requested_time, i.action) for i in meta.timeline.completed()}
+    if missing:  # they may have been archived or undone since
+        missing -= {(i.requested_time, i.action) for i in load_archived_timeline(meta.storage, meta.config).times()}
         undone = _undone_times(meta)
-        lost = {(time, action) for time, action in lost if time not in undone}
-    if lost:
+        missing = {(time, action) for time, action in missing if time not in undone}
+    if missing:
         folder = _other_layout(meta.config).timeline_path
         raise UnsupportedTable(
-            f"{meta.storage.root}: {len(lost):,} completed instants, such as {min(lost)[0]}, lie in {folder} only, "
-            f"while the table has version {meta.config.table_version}: an upgrade or downgrade by Apache Hudi died "
-            f"half-way. Finish it with Apache Hudi. Nothing was changed."
+            f"{meta.storage.root}: {len(missing):,} completed instants, such as {min(missing)[0]}, lie in {folder} "
+            f"only, while the table has version {meta.config.table_version}: an upgrade or downgrade by Apache Hudi "
+            f"died half-way. Finish it with Apache Hudi. Nothing was changed."
         )
 
 
@@ -237,8 +237,8 @@ def history_to_archive(meta: MetaClient, target: TableConfig) -> int:
     if new:
         new_instants = frozenset(new)
         instants = lsm_history(meta.storage, meta.config).instants(new[0][0], new[-1][0])
-        mine = (i for i in instants if (i.instant.requested_time, i.instant.action) in new_instants)
-        archive.append((_entries(instant) for instant in mine), _ENTRIES_PER_BLOCK)
+        to_append = (i for i in instants if (i.instant.requested_time, i.instant.action) in new_instants)
+        archive.append((_entries(instant) for instant in to_append), _ENTRIES_PER_BLOCK)
     return len(new)
 
 
