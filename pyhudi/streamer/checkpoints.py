@@ -3,13 +3,14 @@
 --ignore-checkpoint, other than the one noted      begin as if new
 --checkpoint, other than the one noted             begin there
 else the stored checkpoint, if it is not empty
+    else what a provider says
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from pyhudi.actions.streamer_checkpoints import (
     IGNORED,
@@ -41,8 +42,17 @@ class Start:
     after: str = NO_CHECKPOINT
 
 
-def start_of(options: StreamerOptions, newest: StreamerCheckpoint | None, *, has_commits: bool) -> Start:
-    """The start of the next round. Raises ConfigError where a table with commits has none."""
+def start_of(
+    options: StreamerOptions,
+    newest: StreamerCheckpoint | None,
+    first: Callable[[], Start] | None,
+    *,
+    has_commits: bool,
+) -> Start:
+    """The start of the next round. `first`: asked where there is none yet.
+
+    Raises ConfigError where a table with commits has none.
+    """
     after = NO_CHECKPOINT if newest is None else newest.instant_time
     if options.skips_checkpoint:
         return Start(None, after=after)
@@ -53,6 +63,8 @@ def start_of(options: StreamerOptions, newest: StreamerCheckpoint | None, *, has
         return Start(options.checkpoint, is_given=True, after=after)
     if newest is not None and newest.text:
         return Start(newest.text, is_v2=newest.is_v2, notes=newest.notes, after=after)
+    if first is not None and options.ignore_checkpoint is None:
+        return replace(first(), after=after)
     if has_commits and options.ignore_checkpoint is None:
         raise ConfigError(
             "the table has commits, and none has a checkpoint of a Streamer: a round from the beginning might bring "

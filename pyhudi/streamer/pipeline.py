@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,6 +30,7 @@ from pyhudi.schema.projection import project
 from pyhudi.storage import open_storage
 from pyhudi.storage.clock import Clock
 from pyhudi.streamer.checkpoints import Start, batch_options, start_of
+from pyhudi.streamer.first_checkpoints import first_start
 from pyhudi.streamer.json_messages import RowColumns
 from pyhudi.streamer.quarantine import check_share, set_aside
 from pyhudi.streamer.schemas import provided_columns
@@ -81,6 +83,9 @@ class Pipeline:
         self._transforms = transforms_of(settings)
         self._source: RowSource = open_source(SourceSetting(settings, clock))
         self._meta: MetaClient | None = None
+        # Asked once: what the provider reads may go on before a commit of ours has the checkpoint.
+        is_asked = settings.options.runs.first_checkpoint is not None
+        self._first = cache(lambda: first_start(settings)) if is_asked else None
         self._held: Start | None = None  # where to go on as long as there is no table to note it
         quarantine = settings.options.quarantine
         if quarantine.is_on and quarantine.path is None:
@@ -171,10 +176,11 @@ class Pipeline:
         elif table_exists(self._storage):
             self._meta = MetaClient.load(self._storage)
         if self._meta is None:
-            return self._held or start_of(self._settings.options, None, has_commits=False)
+            return self._held or start_of(self._settings.options, None, self._first, has_commits=False)
         newest = newest_checkpoint(self._meta)
+        has_commits = bool(self._meta.timeline.commits().instants)
         try:
-            return start_of(self._settings.options, newest, has_commits=bool(self._meta.timeline.commits().instants))
+            return start_of(self._settings.options, newest, self._first, has_commits=has_commits)
         except ConfigError as error:
             raise ConfigError(f"{self._storage.root}: {error}") from error
 

@@ -14,6 +14,7 @@ from pyhudi.storage.clock import Clock
 from pyhudi.streamer.pipeline import Pipeline, Round
 from pyhudi.streamer.results import StreamerCheck, StreamerRun
 from pyhudi.streamer.settings import PipelineSettings
+from pyhudi.streamer.termination import Termination, termination_of
 
 __all__ = ["TableRounds", "wait_until"]
 
@@ -31,6 +32,7 @@ class TableRounds:
     def __init__(self, settings: PipelineSettings, clock: Clock) -> None:
         self.settings, self._clock = settings, clock
         self._pipeline: Pipeline | None = None
+        self._termination: Termination | None = None
         self.run = StreamerRun()
         self.due_s = 0.0
         self.failures = 0
@@ -42,6 +44,7 @@ class TableRounds:
         Raises: ConfigError; HudiError where it is alone.
         """
         try:
+            termination_of(self.settings)
             self._pipeline = Pipeline(self.settings, self._clock)
         except ConfigError:
             raise
@@ -58,6 +61,7 @@ class TableRounds:
     def begin(self) -> None:
         """Begin a run."""
         self.run, self.due_s, self.failures, self.is_done = StreamerRun(), 0.0, 0, False
+        self._termination = termination_of(self.settings)
 
     def round(self, ends: threading.Event, told: Callable[[str], None] | None, *, until_empty: bool) -> None:
         """Run a round. Raises HudiError."""
@@ -71,6 +75,9 @@ class TableRounds:
             self.run = self.run._and(one)
             self._tell(one, began_s, told)
         self.is_done = not moved if until_empty else not options.is_continuous
+        if options.is_continuous and self._termination is not None and self._termination.should_shutdown(moved):
+            _log.info("%s: %s ends the run", self.settings.target, options.runs.termination)
+            self.is_done = True
         # Without anything new, and without an interval, look again after a moment.
         self.due_s = began_s + (options.interval_s or (0 if moved else 1))
 

@@ -16,6 +16,7 @@ from pyhudi.errors import ConfigError, CorruptFile, StorageError
 from pyhudi.formats.avro.schema import arrow_from_avro
 from pyhudi.registry import Registry
 from pyhudi.storage import open_storage
+from pyhudi.streamer.schema_changes import changed_schema
 from pyhudi.streamer.settings import PipelineSettings
 
 __all__ = ["PROVIDERS", "ProvidedColumns", "fetched_schema", "provided_columns"]
@@ -45,11 +46,17 @@ PROVIDERS: Registry[Callable[[PipelineSettings], ProvidedColumns]] = Registry(
 def provided_columns(settings: PipelineSettings) -> ProvidedColumns:
     """The columns by the provider that the configuration names. Raises ConfigError, StorageError."""
     name = settings.options.schema_provider
-    if name is None:
-        if settings.options.schemas.source_file is not None:
-            return from_files(settings)
-        return ProvidedColumns()
-    return PROVIDERS.load(name)(settings)
+    if name is not None:
+        provided = PROVIDERS.load(name)(settings)
+    else:
+        provided = from_files(settings) if settings.options.schemas.source_file is not None else ProvidedColumns()
+    changes = settings.options.schema_changes.names
+    if changes and provided.source is None:
+        raise ConfigError(f"{settings.place}: {changes[0]} changes the schema of a provider, and there is none.")
+    source, target = (
+        None if schema is None else changed_schema(schema, settings) for schema in (provided.source, provided.target)
+    )
+    return ProvidedColumns(source, target)
 
 
 def from_rows(settings: PipelineSettings) -> ProvidedColumns:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pyhudi.model.options.aws_sources import KinesisOptions
 from pyhudi.model.options.declare import option, part
 from pyhudi.model.options.spec import Kind, OptionScope
+from pyhudi.model.options.streamer_runs import RunOptions, SchemaChangeOptions
 from pyhudi.model.options.streamer_tables import RegistryPartsOptions, TablesOptions
 
 __all__ = [
@@ -285,3 +286,5 @@ class StreamerOptions:
     transformers: TransformerOptions = part(TransformerOptions)
     quarantine: QuarantineOptions = part(QuarantineOptions)
     tables: TablesOptions = part(TablesOptions)
+    runs: RunOptions = part(RunOptions)
+    schema_changes: SchemaChangeOptions = part(SchemaChangeOptions)
