@@ -22,6 +22,7 @@ __all__ = [
     "NO_CHECKPOINT",
     "RESET_V1",
     "RESET_V2",
+    "SET_ASIDE",
     "TEXT_V1",
     "TEXT_V2",
     "CheckpointMoved",
@@ -33,6 +34,7 @@ __all__ = [
 TEXT_V1, RESET_V1 = "deltastreamer.checkpoint.key", "deltastreamer.checkpoint.reset_key"
 TEXT_V2, RESET_V2 = "streamer.checkpoint.key.v2", "streamer.checkpoint.reset.key.v2"
 IGNORED = "deltastreamer.checkpoint.ignore_key"  # of both forms
+SET_ASIDE = "pyhudi.streamer.set.aside.rows"  # how many rows of the source are not among those of the commit
 NO_CHECKPOINT = "none"
 
 

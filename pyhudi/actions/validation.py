@@ -3,6 +3,7 @@
     SqlQueryEqualityPreCommitValidator        queries have the same rows before and after
     SqlQueryInequalityPreCommitValidator      queries have other rows
     SqlQuerySingleResultPreCommitValidator    queries have one value, which the option names
+    SparkKafkaOffsetValidator                 a batch has a row for each event between its offsets
     module:name, or a function                gets a `Scan` of the table before and one of it after
 
 They run after the data files and before the commit, without the lock. If others commit before this write
@@ -23,6 +24,7 @@ from importlib.util import find_spec
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
+from pyhudi.actions.offset_validation import OFFSET_VALIDATOR, check_is_of_kafka, offset_problem
 from pyhudi.errors import ConfigError, HudiError, MissingLibrary, PathNotFound, StaleRead, ValidationFailed
 from pyhudi.java.key_text import text_of
 from pyhudi.meta_client import MetaClient
@@ -40,6 +42,7 @@ __all__ = ["ENGINES", "SQL_VALIDATORS", "TableState", "Validation", "check_valid
 BEFORE, AFTER = "__hudi_before", "__hudi_after"
 _PLACEHOLDER = "<TABLE_NAME>"
 _PACKAGE = "org.apache.hudi.client.validator."
+_OFFSET_PACKAGE = "org.apache.hudi.utilities.streamer.validator."
 _SHOWN_ROWS = 3
 
 
@@ -175,10 +178,10 @@ _FUNCTIONS: Registry[OwnValidator] = Registry(kind="validator", entries={})
 
 @dataclass(frozen=True, slots=True)
 class _Check:
-    """One check. `what`: its name in messages; `run`: returns the failure, "" if it passes."""
+    """One check. `what`: its name in messages; `run`: returns the failure in the states and the body, "" if it passes."""
 
     what: str
-    run: Callable[[Mapping[str, TableState]], str]
+    run: Callable[[Mapping[str, TableState], CommitMetadata], str]
 
 
 def _checks(options: ValidationOptions) -> Iterable[_Check]:
@@ -187,11 +190,15 @@ def _checks(options: ValidationOptions) -> Iterable[_Check]:
         if ":" in name:
             yield _own(name, _FUNCTIONS.load(name))
             continue
+        if name.removeprefix(_OFFSET_PACKAGE) == OFFSET_VALIDATOR:
+            yield _Check(f"the validator {OFFSET_VALIDATOR}", partial(_offsets, options.offset_tolerance_percent))
+            continue
         validator = SQL_VALIDATORS.get(name.removeprefix(_PACKAGE))
         if validator is None:
+            known = ", ".join([*SQL_VALIDATORS, OFFSET_VALIDATOR])
             raise ConfigError(
-                f"{VALIDATORS}={name}: expected one of {', '.join(SQL_VALIDATORS)}, or a function of yours as "
-                "'module:name'; Java classes can't be used. Nothing was written."
+                f"{VALIDATORS}={name}: expected one of {known}, or a function of yours as 'module:name'; Java classes "
+                "can't be used. Nothing was written."
             )
         queries = validator.queries(options)
         if not queries:
@@ -199,16 +206,30 @@ def _checks(options: ValidationOptions) -> Iterable[_Check]:
         for query in queries:
             if validator.check is _one_value and "#" not in query:
                 raise ConfigError(f"{validator.option}: expected query#value, found {query!r}. Nothing was written.")
-            yield _Check(f"{validator.name}, {query!r}", partial(validator.check, query))
+            yield _Check(f"{validator.name}, {query!r}", partial(_queried, validator.check, query))
     for function in options.functions:
         yield _own(f"{function.__module__}:{getattr(function, '__qualname__', function)}", function)
+
+
+def _queried(
+    check: Callable[[str, Mapping[str, TableState]], str],
+    query: str,
+    states: Mapping[str, TableState],
+    body: CommitMetadata,
+) -> str:
+    return check(query, states)
+
+
+def _offsets(tolerance_percent: float, states: Mapping[str, TableState], body: CommitMetadata) -> str:
+    before = states[BEFORE]
+    return "" if before.is_empty else offset_problem(tolerance_percent, before.meta, body)
 
 
 def _own(name: str, function: OwnValidator) -> _Check:
     return _Check(f"the validator {name}", partial(_called, function))
 
 
-def _called(function: OwnValidator, states: Mapping[str, TableState]) -> str:
+def _called(function: OwnValidator, states: Mapping[str, TableState], body: CommitMetadata) -> str:
     scan = _SCANS.load("SCAN")
     try:
         answer = function(scan(states[BEFORE]), scan(states[AFTER]))
@@ -227,6 +248,8 @@ def check_validators(options: WriteOptions) -> None:
     if not (validation.names or validation.functions):
         return
     checks = list(_checks(validation))
+    if any(OFFSET_VALIDATOR in check.what for check in checks):
+        check_is_of_kafka(options)
     needs_sql = any(not check.what.startswith("the validator") for check in checks)
     if needs_sql and find_spec("duckdb") is None and "pyspark" not in sys.modules:
         raise MissingLibrary(
@@ -266,7 +289,7 @@ class Validation:
         states = {BEFORE: before, AFTER: TableState(after)}
         for check in _checks(self.began.options.validation):
             try:
-                problem = check.run(states)
+                problem = check.run(states, self.body)
             except PathNotFound as error:
                 raise StaleRead(
                     f"{meta.storage.root}: files were deleted while {check.what} read them: {error} Nothing of "

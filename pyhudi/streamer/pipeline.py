@@ -19,7 +19,7 @@ import xxhash
 
 from pyhudi.actions.create_table import check_fields
 from pyhudi.actions.result import WriteResult
-from pyhudi.actions.streamer_checkpoints import newest_checkpoint
+from pyhudi.actions.streamer_checkpoints import SET_ASIDE, newest_checkpoint
 from pyhudi.errors import ConfigError
 from pyhudi.formats.avro.schema import without_meta
 from pyhudi.meta_client import MetaClient
@@ -154,8 +154,13 @@ class Pipeline:
 
     def _write(self, read: ReadBatch) -> WriteResult | None:
         settings, rows = self._settings, read.rows
+        aside = {SET_ASIDE: str(len(read.rejected))} if read.rejected else {}
         notes = batch_options(
-            settings.options, read.start, read.batch.checkpoint, read.batch.notes, is_v2=self._source.writes_v2
+            settings.options,
+            read.start,
+            read.batch.checkpoint,
+            {**read.batch.notes, **aside},
+            is_v2=self._source.writes_v2,
         )
         options = {**_BY_DEFAULT, **settings.write, **notes}
         if settings.options.filters_dupes:

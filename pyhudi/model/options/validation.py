@@ -35,6 +35,7 @@ class ValidationOptions:
         VALIDATORS,
         (),
         "Validators that check the table with a write's changes before the write becomes visible: Hudi's SQL classes, "
+        "SparkKafkaOffsetValidator (the Streamer's offsets of Kafka against rows), "
         "or your own functions as `module:name`; in Python also the functions themselves. If one fails, the write is "
         "undone (docs/updating.md#validators).",
     )
@@ -60,6 +61,12 @@ class ValidationOptions:
         "`query#value;query#value`.",
         Kind.TEXT,
         convert=_queries,
+    )
+    offset_tolerance_percent: float = option(
+        "hoodie.precommit.validators.streaming.offset.tolerance.percentage",
+        0.0,
+        "SparkKafkaOffsetValidator: how many percent of a batch's events may have no row of their own.",
+        minimum=0,
     )
     failure_policy: str = option(
         "hoodie.precommit.validators.failure.policy",
