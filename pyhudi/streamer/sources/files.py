@@ -10,23 +10,19 @@ from __future__ import annotations
 import base64
 import json
 import struct
-from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, Any, Literal, cast
 
-import fastavro
 import pyarrow as pa
 import xxhash
 
 from pyhudi.errors import ConfigError, CorruptFile, HudiError, PathNotFound, StorageError
-from pyhudi.formats.avro.schema import arrow_from_avro
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import FileInfo, Storage
 from pyhudi.streamer.checkpoints import Start
-from pyhudi.streamer.json_messages import RowColumns, decode_json, typed_columns
+from pyhudi.streamer.json_messages import RowColumns, typed_columns
+from pyhudi.streamer.sources.file_formats import RowsOfFile, avro_rows, csv_rows, json_rows, orc_rows, parquet_rows
 from pyhudi.streamer.sources.source import Batch, Fetched, Rejected, SourceSetting, SplitSource
-from pyhudi.table.row_files.csv_rows import csv_reader, csv_types
 
 __all__ = ["READ_FILES", "AvroFiles", "CsvFiles", "JsonFiles", "OrcFiles", "ParquetFiles"]
 
@@ -87,7 +83,7 @@ class _Plan:
 class FilesSource(SplitSource[_Plan, Sequence[FileInfo]]):
     """What the formats share."""
 
-    suffixes: tuple[str, ...] = ()
+    rows_of: RowsOfFile
 
     def __init__(self, setting: SourceSetting) -> None:
         self._options = setting.settings.options
@@ -167,39 +163,23 @@ class FilesSource(SplitSource[_Plan, Sequence[FileInfo]]):
 
     def _whole(self, file: FileInfo, columns: RowColumns) -> tuple[pa.Table | None, list[Rejected]]:
         """A file as it was listed. Raises ValueError for one that changed while it was read."""
-        table, refused = self.rows_of(file, columns)
+        table, refused = type(self).rows_of(self.storage, file.path, columns)
         now = self.storage.stat(file.path)
         if now is None or (now.size_bytes, now.modified_ms) != (file.size_bytes, file.modified_ms):
             raise ValueError("somebody is writing it")
         return table, refused
 
-    @abstractmethod
-    def rows_of(self, file: FileInfo, columns: RowColumns) -> tuple[pa.Table | None, list[Rejected]]:
-        """The rows of a file, and what of it is none."""
-
 
 class JsonFiles(FilesSource):
     """A JSON object a line."""
 
-    def rows_of(self, file: FileInfo, columns: RowColumns) -> tuple[pa.Table | None, list[Rejected]]:
-        with self.storage.open_input(file.path) as opened:
-            name = file.name.lower()
-            packed: Literal["gzip", "zstd"] | None = None
-            packed = "gzip" if name.endswith(".gz") else "zstd" if name.endswith(".zst") else None
-            data = (pa.CompressedInputStream(opened, packed) if packed else opened).read()
-        lines = data.split(b"\n")
-        numbers = [at for at, line in enumerate(lines, 1) if line and not line.isspace()]
-        messages = [lines[at - 1].rstrip(b"\r") for at in numbers]
-        decoded = decode_json(messages, columns)
-        refused = [
-            Rejected(f"{file.path}:{numbers[at]}", messages[at].decode("utf-8", "replace"), reason)
-            for at, reason in decoded.refused
-        ]
-        return decoded.rows, refused
+    rows_of = staticmethod(json_rows)
 
 
 class CsvFiles(FilesSource):
     """CSV with its columns in the first line."""
+
+    rows_of = staticmethod(csv_rows)
 
     def __init__(self, setting: SourceSetting) -> None:
         super().__init__(setting)
@@ -209,42 +189,23 @@ class CsvFiles(FilesSource):
                 "hoodie.streamer.csv.header=true. Files without one can't be read yet."
             )
 
-    def rows_of(self, file: FileInfo, columns: RowColumns) -> tuple[pa.Table | None, list[Rejected]]:
-        def opener() -> IO[bytes]:
-            return cast("IO[bytes]", self.storage.open_input(file.path))
-
-        types = csv_types({file.path: opener}, columns.schema, "utf-8")
-        return csv_reader(file.path, opener, types, "utf-8").read_all(), []
-
 
 class ParquetFiles(FilesSource):
     """Parquet."""
 
-    def rows_of(self, file: FileInfo, columns: RowColumns) -> tuple[pa.Table | None, list[Rejected]]:
-        import pyarrow.parquet as pq
-
-        with self.storage.open_input(file.path) as opened:
-            return pq.ParquetFile(opened, coerce_int96_timestamp_unit="us").read(), []
+    rows_of = staticmethod(parquet_rows)
 
 
 class OrcFiles(FilesSource):
     """ORC."""
 
-    def rows_of(self, file: FileInfo, columns: RowColumns) -> tuple[pa.Table | None, list[Rejected]]:
-        import pyarrow.orc as orc
-
-        with self.storage.open_input(file.path) as opened:
-            return orc.ORCFile(opened).read(), []
+    rows_of = staticmethod(orc_rows)
 
 
 class AvroFiles(FilesSource):
     """Avro containers."""
 
-    def rows_of(self, file: FileInfo, columns: RowColumns) -> tuple[pa.Table | None, list[Rejected]]:
-        with self.storage.open_input(file.path) as opened:
-            reader = fastavro.reader(cast("IO[bytes]", opened))
-            schema = arrow_from_avro(json.dumps(reader.writer_schema))
-            return pa.Table.from_pylist(cast("list[dict[str, Any]]", list(reader)), schema=schema), []
+    rows_of = staticmethod(avro_rows)
 
 
 def _oldest_first(storage: Storage, seen: _Read, limit_bytes: int) -> Iterator[FileInfo]:

@@ -1,0 +1,76 @@
+"""The formats of files as rows: each is a function from a file to its rows, and what of it is none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import IO, Any, Literal, TypeAlias, cast
+
+import fastavro
+import pyarrow as pa
+
+from pyhudi.formats.avro.schema import arrow_from_avro
+from pyhudi.storage.base import Storage
+from pyhudi.streamer.json_messages import RowColumns, decode_json
+from pyhudi.streamer.sources.source import Rejected
+from pyhudi.table.row_files.csv_rows import csv_reader, csv_types
+
+__all__ = ["FORMATS", "RowsOfFile", "avro_rows", "csv_rows", "json_rows", "orc_rows", "parquet_rows"]
+
+RowsOfFile: TypeAlias = "Callable[[Storage, str, RowColumns], tuple[pa.Table, list[Rejected]]]"
+
+
+def json_rows(storage: Storage, path: str, columns: RowColumns) -> tuple[pa.Table, list[Rejected]]:
+    """A JSON object a line; also packed, by the end of the name."""
+    with storage.open_input(path) as opened:
+        packed: Literal["gzip", "zstd"] | None = None
+        packed = "gzip" if path.lower().endswith(".gz") else "zstd" if path.lower().endswith(".zst") else None
+        data = (pa.CompressedInputStream(opened, packed) if packed else opened).read()
+    lines = data.split(b"\n")
+    numbers = [at for at, line in enumerate(lines, 1) if line and not line.isspace()]
+    messages = [lines[at - 1].rstrip(b"\r") for at in numbers]
+    decoded = decode_json(messages, columns)
+    refused = [
+        Rejected(f"{path}:{numbers[at]}", messages[at].decode("utf-8", "replace"), reason)
+        for at, reason in decoded.refused
+    ]
+    return decoded.rows, refused
+
+
+def csv_rows(storage: Storage, path: str, columns: RowColumns) -> tuple[pa.Table, list[Rejected]]:
+    """CSV with its columns in the first line."""
+
+    def opener() -> IO[bytes]:
+        return cast("IO[bytes]", storage.open_input(path))
+
+    types = csv_types({path: opener}, columns.schema, "utf-8")
+    return csv_reader(path, opener, types, "utf-8").read_all(), []
+
+
+def parquet_rows(storage: Storage, path: str, columns: RowColumns) -> tuple[pa.Table, list[Rejected]]:
+    """Parquet."""
+    import pyarrow.parquet as pq
+
+    with storage.open_input(path) as opened:
+        return pq.ParquetFile(opened, coerce_int96_timestamp_unit="us").read(), []
+
+
+def orc_rows(storage: Storage, path: str, columns: RowColumns) -> tuple[pa.Table, list[Rejected]]:
+    """ORC."""
+    import pyarrow.orc as orc
+
+    with storage.open_input(path) as opened:
+        return orc.ORCFile(opened).read(), []
+
+
+def avro_rows(storage: Storage, path: str, columns: RowColumns) -> tuple[pa.Table, list[Rejected]]:
+    """Avro containers."""
+    with storage.open_input(path) as opened:
+        reader = fastavro.reader(cast("IO[bytes]", opened))
+        schema = arrow_from_avro(json.dumps(reader.writer_schema))
+        return pa.Table.from_pylist(cast("list[dict[str, Any]]", list(reader)), schema=schema), []
+
+
+FORMATS: Mapping[str, RowsOfFile] = {
+    "json": json_rows, "csv": csv_rows, "parquet": parquet_rows, "orc": orc_rows, "avro": avro_rows,
+}  # fmt: skip
