@@ -178,7 +178,7 @@ _FUNCTIONS: Registry[OwnValidator] = Registry(kind="validator", entries={})
 
 @dataclass(frozen=True, slots=True)
 class _Check:
-    """One check. `what`: its name in messages; `run`: returns the failure in the states and the body, "" if it passes."""
+    """One check. `what`: its name in messages; `run`: returns the failure, "" if it passes."""
 
     what: str
     run: Callable[[Mapping[str, TableState], CommitMetadata], str]
