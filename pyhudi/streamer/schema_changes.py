@@ -6,7 +6,7 @@ what is read, and to that of what is written.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -32,7 +32,7 @@ SCHEMA_CHANGES: Registry[Callable[..., pa.Schema]] = Registry(
     aliases={f"{package}{name}": name for name in _ROWS for package in _PACKAGES},
 )
 _DELETED = "_hoodie_is_deleted"
-_TYPES = {
+_TYPES: Mapping[str, pa.DataType] = {
     "string": pa.string(),
     "bytes": pa.binary(),
     "int": pa.int32(),

@@ -58,7 +58,7 @@ class Merge:
     def __repr__(self) -> str:
         data = self.source
         rows = f" of {len(data):,} rows" if isinstance(data, list | pa.Table) else ""
-        clauses = "; ".join(f"{clause.when.name.lower().replace('_', ' ')}: {clause.does}" for clause in self.clauses)
+        clauses = "; ".join(f"{clause.when.name.lower().replace('_', ' ')}: {clause.verb}" for clause in self.clauses)
         return f"Merge({type(data).__name__}{rows} into {self.storage.root}; {clauses or 'no clause yet'}; not run yet)"
 
     def when_matched_update(self, set: Mapping[str, object] | Literal["*"], condition: Where = None) -> Merge:
