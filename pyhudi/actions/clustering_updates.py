@@ -108,9 +108,7 @@ def groups_closed_to_inserts(updated: Iterable[FileGroupId], context: ActionCont
 
 
 def _is_running(instant: Instant, context: ActionContext) -> bool:
-    """True if a process is executing a plan. With the policy EAGER, a run in the writing process itself has no
-    heartbeat.
-    """
+    """True if a process is executing a plan. With the policy EAGER, a run of the writing process has no heartbeat."""
     if instant.state is not State.INFLIGHT:
         return False
     return not context.is_dead(instant.requested_time)

@@ -94,10 +94,9 @@ def table_lock(options: WriteOptions, storage: Storage, clock: Clock) -> LockPro
 
 
 def settle_metadata_table(context: ActionContext) -> Opened:
-    """Create, rebuild or remove the metadata table under the lock if it does not match the options and the table's
-    state.
+    """Create, rebuild or remove the metadata table, as the options and the table's state require.
 
-    A check without the lock comes first, so that most writes need not take it.
+    This happens under the table's lock. A check without the lock comes first, so that most writes need not take it.
     """
     options = context.options
     if _is_settled(context.meta, options.metadata):

@@ -44,9 +44,7 @@ class CheckpointMoved(StandingConflict):
 
 @dataclass(frozen=True, slots=True)
 class StreamerCheckpoint:
-    """A commit's checkpoint. `text`: "" if only the text that it was reset by is noted. `notes`: all notes of the
-    commit.
-    """
+    """A commit's checkpoint. `text`: "" if the commit notes only the text of a reset; `notes`: all that it notes."""
 
     instant_time: str
     text: str

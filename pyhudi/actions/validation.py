@@ -72,9 +72,7 @@ _SCANS: Registry[Callable[[TableState], object]] = Registry(
 
 
 def evaluated(text: str, states: Mapping[str, TableState]) -> pa.Table:
-    """The rows of a query, by the active Spark session, else by DuckDB. Raises ConfigError for a query that it can't
-    read.
-    """
+    """The rows of a query, by the active Spark session, else by DuckDB. Raises ConfigError for an invalid query."""
     if "pyspark" in sys.modules:
         try:
             return ENGINES.load("SPARK")(text, states)

@@ -88,9 +88,7 @@ def _files_with_inserts(stats: Iterable[WriteStat]) -> tuple[BaseFile, ...]:
 def _common_key(
     ours: Sequence[BaseFile], theirs: Sequence[BaseFile], spec: SliceSpec, *, is_global: bool
 ) -> str | None:
-    """A description of the keys that files of both have, None if there are none. Files with disjoint ranges are not
-    read.
-    """
+    """A description of keys in files of both, None if there are none. Files with disjoint ranges are not read."""
     ranges = {file.path: _KeyRange.of(file, spec) for file in (*ours, *theirs)}
     pairs = [
         (one, other)

@@ -120,11 +120,11 @@ class Merge:
     def _and(
         self,
         when: When,
-        does: Literal["update", "delete", "insert"],
+        verb: Literal["update", "delete", "insert"],
         condition: Where,
         values: Mapping[str, object] | None = None,
     ) -> Merge:
-        return replace(self, clauses=(*self.clauses, Clause(when, does, condition, values)))
+        return replace(self, clauses=(*self.clauses, Clause(when, verb, condition, values)))
 
 
 def _names_columns(on: str, meta: MetaClient) -> bool:

@@ -26,11 +26,10 @@ _FOR_MISSING = (
 
 
 def partial_upsert(frame: Frame, context: ActionContext) -> ChangeRows | None:
-    """The change that these rows make; None for rows with all columns, and where something else decides about missing
-    ones.
+    """The change that these rows make; None for rows with all columns, and where another rule covers missing ones.
 
-    These are an option about missing columns, a merger that joins versions itself, and rows that are marked as deletes:
-    such an upsert takes the usual path. Columns that the table lacks are added to it.
+    Such a rule is an option about missing columns, a merger that joins versions itself, or rows that are marked as
+    deletes: such an upsert takes the usual path. Columns that the table lacks are added to it.
     """
     meta, rules = context.meta, table_rules(context)
     config, options = meta.config, context.options
