@@ -8,11 +8,9 @@ instant.
 `delete_files_of_run` deletes the files that runs of a compaction's plan have made.
 
 `check_logs` keeps damaged log files out of a plan, unless the options allow them: together with the files, any chance
-to
-restore their missing bytes would be lost.
-Source: docs/formats/table-services.md, "Compaction plan", "Clustering plan"; docs/formats/writers.md, "Markers";
-docs/formats/timeline.md, "Rollback", "Bodies"; docs/formats/file-names.md, "File groups and slices";
-docs/formats/schema.md, "Schema history"; docs/formats/log.md, "Damaged log files".
+to restore their missing bytes would be lost. Source: docs/formats/table-services.md, "Compaction plan", "Clustering
+plan"; docs/formats/writers.md, "Markers"; docs/formats/timeline.md, "Rollback", "Bodies"; docs/formats/file-names.md,
+"File groups and slices"; docs/formats/schema.md, "Schema history"; docs/formats/log.md, "Damaged log files".
 """
 
 from __future__ import annotations

@@ -76,9 +76,7 @@ class PropertyDifference(Result):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PropertiesChange(Result):
-    """`differences`: the changed properties (dry run: those to change). `backup`: path of the backup, relative to the
-    table.
-    """
+    """`differences`: the changed properties (dry run: those to change). `backup`: its path, relative to the table."""
 
     table: str
     differences: tuple[PropertyDifference, ...] = ()

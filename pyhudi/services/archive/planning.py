@@ -74,9 +74,7 @@ def plan_archive(context: ActionContext) -> ArchivePlan:
 
 
 def kept_commits(timeline: Timeline, context: ActionContext) -> tuple[int, int]:
-    """The number of commits that archiving keeps, and the number at which it starts: as set, or more if cleaning keeps
-    more.
-    """
+    """The number of commits that archiving keeps, and at which it starts: as set, or more if cleaning keeps more."""
     options, cleaning = context.options.archiving, context.options.cleaning
     commits = timeline.commits().instants
     needed = 0
@@ -104,9 +102,8 @@ def select_instants(
 
     Args:
         spared: savepointed commits that are kept while later ones are archived. cleans: cleans that are kept.
-        per_action: below
-            version 8, (min, max) number of cleans and of rollbacks; otherwise those before the last archived commit are
-            archived.
+        per_action: below version 8, (min, max) number of cleans and of rollbacks; otherwise those before the last
+            archived commit are archived.
     """
     limit = min(limits, default=None)
     # Hudi counts the spared ones among those kept; with enough savepoints it would archive its newest commit.
@@ -166,7 +163,7 @@ def _limits(context: ActionContext, savepoints: frozenset[str]) -> Iterator[Arch
 
 
 def _of_pending(timeline: Timeline) -> Iterator[ArchiveLimit]:
-    """The last commit before the first pending instant. It is kept, too: by it readers tell pending files from archived
+    """The last commit before the first pending instant is kept, too: it lets readers tell pending files from archived
     ones.
     """
     # An incomplete savepoint protects nothing; its writer may have died.
