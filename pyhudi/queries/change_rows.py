@@ -1,9 +1,9 @@
 """The changes that one commit made to one file group, as rows (op, ts_ms, before, after).
 
     logged     the records of change logs; images that they don't hold are looked up in base files
-    inserted   every row of the slice after
-    deleted    every row of the slice before
-    merged     the slices before and after the commit's log files, compared on the keys that these name
+    inserted   every row of the slice after the commit
+    deleted    every row of the slice before the commit
+    merged     the slices before and after the commit's log files, compared on the keys in these files
 
 Source: docs/formats/incremental.md, "Changes".
 """
@@ -63,7 +63,7 @@ class GroupChange:
     """A change of one file group by one commit, and the files that hold it.
 
     `before`, `after`: the slice before and after the commit, None if not needed. `log_paths`: change logs (LOGGED), or
-    the log files that the commit wrote (MERGED). `only`: ONLY_DELETES or NO_DELETES of it; "" for all.
+    the log files that the commit wrote (MERGED). `only`: ONLY_DELETES or NO_DELETES, a part of the change; "": all.
     """
 
     instant_time: str
@@ -76,7 +76,7 @@ class GroupChange:
 
 @dataclass(frozen=True, slots=True)
 class ChangeReading:
-    """How slices are read for changes: all columns of the table, meta columns first if it has them. Picklable."""
+    """The way slices are read for changes: all columns of the table, meta columns first if it has them. Picklable."""
 
     merge: SliceSpec
     columns: pa.Schema
@@ -122,7 +122,7 @@ class _Reader:
             for block in scan_log(self._storage, path):
                 if not isinstance(block, LogBlock) or not block.is_changes:
                     raise CorruptFile(
-                        f"{path}: expected a change log, found something else. It is cut off or damaged; restore the "
+                        f"{path}: expected a change log, found other content. It is cut off or damaged; restore the "
                         "file, or begin after its commit."
                     )
                 if block.instant_time == self._change.instant_time:
@@ -165,7 +165,7 @@ class _Reader:
         return pa.StructArray.from_arrays(shown.columns, fields=fields, mask=held.is_null())
 
     def _looked_up(self, keys: pa.Array, before: bool, path: str) -> pa.Array:
-        """Images of the slice's rows with these keys, null for null keys. Raises CorruptFile for a key without row."""
+        """Images of the slice's rows with these keys, null for null keys. Raises CorruptFile for a missing key."""
         rows = self._rows_of(keys.drop_null(), before=before, path=path)
         texts, rows_of_keys = _texts(rows), pc.index_in(keys, value_set=single_array(rows.column(RECORD_KEY)))
         missing = pc.and_(keys.is_valid(), rows_of_keys.is_null())
@@ -247,7 +247,7 @@ class _Reader:
             yield pa.StructArray.from_arrays(rows.columns, fields=list(columns)), batch.column(RECORD_KEY)
 
     def _merge(self, *, before: bool) -> SliceSpec:
-        """Below version 8 a log file has blocks of several commits: those until this one count, or those before it."""
+        """The merge rules of the slice before or after the commit. Below version 8 a log file has blocks of several."""
         merge = self._reading.merge
         rules: BlockRules = merge.blocks
         if TableFormat(rules.table_version).has_own_log_files:
@@ -256,7 +256,7 @@ class _Reader:
         return replace(merge, blocks=replace(rules, latest_instant=_just_before(until) if before else until))
 
     def _rows_of(self, keys: pa.Array, *, before: bool, path: str = "") -> pa.Table:
-        """Rows with these keys, those of the columns IMAGE and RECORD_KEY."""
+        """Rows with these keys, with the columns IMAGE and RECORD_KEY."""
         kind = pa.struct(list(self._reading.columns))
         images: list[pa.Array] = []
         keys_of_images: list[pa.Array] = []

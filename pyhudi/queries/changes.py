@@ -1,15 +1,15 @@
-"""Plans of queries for changes: what each commit of a range did to each file group, and which files say it.
+"""Plans of queries for changes: the change of each commit of a range to each file group, and the files that hold it.
 
     range → commits → write stats and replaced file groups → GroupChange each → ReadPlan
 
-Changes come in the order of the commits; within a commit, deletes of whole file groups come first. Where rows may have
-moved between file groups, all deletes of the commit do.
+Changes are in the order of the commits; within a commit, deletes of whole file groups come first. If rows may have
+moved between file groups, all deletes of the commit come first.
 
-Write stats name the files that hold the changes; for images, listings are needed, too. The files tell the changes so:
+Write stats name the files that hold the changes; images need listings, too. The files give the changes as follows:
 
     change logs named                       their records
     base file of new rows only              all its rows are inserts
-    base file of a delete, no row left      all rows of the one before are deletes
+    base file of a delete, no row left      all rows of the previous one are deletes
     log files                               the slices before and after them are compared
     replaced file group                     all rows of its last slice are deletes
 
@@ -70,7 +70,7 @@ class ChangedGroup:
 
 @dataclass(slots=True)
 class ChangesOfCommits:
-    """`missing`: paths of files that are gone, with the commit that needs each. `unlogged`: file groups that a
+    """`missing`: paths of missing files, each with the commit that needs it. `unlogged`: file groups that a
     commit rewrote without a change log.
     """
 
@@ -99,7 +99,7 @@ class _Finder:
         self.changes = ChangesOfCommits()
 
     def add(self, instant: Instant, body: CommitMetadata) -> None:
-        """The changes of one commit."""
+        """Add the changes of one commit."""
         first = len(self.changes.changes)
         if instant.action is ActionKind.REPLACECOMMIT:
             for group in _replaced(body):
@@ -116,7 +116,7 @@ class _Finder:
         self.changes.changes[first:] = _deletes_first(self.changes.changes[first:], _counts(body))
 
     def check_files(self) -> None:
-        """Note the needed files that are missing."""
+        """Add the needed files that are missing to the result."""
         paths = list(self._needed)
         with ThreadPoolExecutor(LISTING_THREADS, thread_name_prefix="hudi-changes") as pool:
             for path, info in zip(paths, pool.map(self._meta.storage.stat, paths), strict=True):
@@ -183,15 +183,15 @@ class _Finder:
     def _log_files(self, group: FileGroupId, stats: Sequence[WriteStat], instant: Instant) -> None:
         sizes = {stat.path: stat.file_size_in_bytes for stat in stats if stat.path}
         file_slice = next((s for s in self._slices(group) if any(log.path in sizes for log in s.log_files)), None)
-        there = {} if file_slice is None else {log.path: log for log in file_slice.log_files}
-        lost = [path for path in sizes if path not in there]
+        logs_by_path = {} if file_slice is None else {log.path: log for log in file_slice.log_files}
+        missing = [path for path in sizes if path not in logs_by_path]
         if file_slice is not None and file_slice.base_file is None:
-            lost += [data_path(group.partition_path, stat.base_file) for stat in stats if stat.base_file]
-        if file_slice is None or lost:
-            self.changes.missing.update(dict.fromkeys(lost, instant))
+            missing += [data_path(group.partition_path, stat.base_file) for stat in stats if stat.base_file]
+        if file_slice is None or missing:
+            self.changes.missing.update(dict.fromkeys(missing, instant))
             return
         earlier = self._until(file_slice, instant)
-        written = {path: _with_bytes(there[path], instant, size) for path, size in sizes.items()}
+        written = {path: _with_bytes(logs_by_path[path], instant, size) for path, size in sizes.items()}
         logs = [log for log in earlier.log_files if log.path not in written]
         before = earlier if self._is_before_8 else replace(earlier, log_files=tuple(logs))
         together = sorted([*logs, *written.values()], key=lambda log: (log.instant_time, log.version, log.write_token))
@@ -207,8 +207,8 @@ class _Finder:
         self._note(group, GroupChange(instant.requested_time, DELETED, before=self._until(last, instant)))
 
     def _until(self, file_slice: FileSlice, instant: Instant) -> FileSlice:
-        """The slice as a commit found it. Below version 8 a log file has blocks of several commits; blocks are chosen
-        when they are read.
+        """The slice as it was before a commit. Below version 8 a log file has blocks of several commits; blocks are
+        chosen when they are read.
         """
         if self._is_before_8:
             return file_slice
@@ -233,7 +233,7 @@ class _Finder:
 
 @dataclass(slots=True)
 class _Counts:
-    """Rows of a file group that a commit deleted, inserted and updated, as its stats say."""
+    """The numbers of rows of a file group that a commit deleted, inserted and updated, by its write stats."""
 
     deletes: int = 0
     inserts: int = 0
@@ -255,24 +255,24 @@ def _counts(body: CommitMetadata) -> Mapping[FileGroupId, _Counts]:
 
 def _deletes_first(changes: list[ChangedGroup], counts: Mapping[FileGroupId, _Counts]) -> list[ChangedGroup]:
     """The changes of one commit, with the deletes of all file groups first if a row may have moved from one of them to
-    another. A file group with deletes and other changes is read twice then.
+    another. A file group with deletes and other changes is then read twice.
     """
     none = _Counts()
     deleting = {each.group for each in changes if counts.get(each.group, none).deletes}
     inserting = {each.group for each in changes if counts.get(each.group, none).inserts}
     if not deleting or not inserting or len(deleting | inserting) == 1:
         return changes
-    deletes, rest = list[ChangedGroup](), list[ChangedGroup]()
+    deletes, others = list[ChangedGroup](), list[ChangedGroup]()
     for each in changes:
         count = counts.get(each.group, none)
         if each.change.kind == DELETED or not (count.inserts or count.updates):
             deletes.append(each)
         elif each.group not in deleting:
-            rest.append(each)
+            others.append(each)
         else:
             deletes.append(replace(each, change=replace(each.change, only=ONLY_DELETES)))
-            rest.append(replace(each, change=replace(each.change, only=NO_DELETES)))
-    return [*deletes, *rest]
+            others.append(replace(each, change=replace(each.change, only=NO_DELETES)))
+    return [*deletes, *others]
 
 
 def _replaced(body: CommitMetadata) -> Iterator[FileGroupId]:
@@ -288,7 +288,7 @@ def _with_bytes(log: LogFile, instant: Instant, size_bytes: int) -> LogFile:
 
 
 def plan_changes(meta: MetaClient, requested: IncrementalRange, query: Query) -> ReadPlan:
-    """Plan a query for changes, when no file goes away while it is made.
+    """Plan a query for changes; a plan is repeated if a file is deleted while it is made.
 
     Args:    as in `plan_incremental`; columns and filter are about CHANGES_SCHEMA.
     Raises:  RangeNotReadable when commits of the range were archived or their files cleaned, or when a commit logged no
@@ -348,6 +348,6 @@ def _not_logged(
     group, newest = max(groups, key=lambda each: commits.time_of(each[1]))
     return RangeNotReadable(
         f"{meta.storage.root}: {len(groups)} file groups were rewritten in {requested} without a change log, such as "
-        f"{group.file_id} in {group.partition_path!r} by {newest.requested_time}: their changes are not known. The "
+        f"{group.file_id} in {group.partition_path!r} by {newest.requested_time}: their changes are unknown. The "
         f"table began to log changes later, or that writer logs none. Begin at {commits.time_of(newest)}."
     )

@@ -1,8 +1,8 @@
-"""Counting the rows of a plan, from footers where they tell it.
+"""Counting the rows of a plan, from footers where they suffice.
 
     no filter, or one of partition columns    the number of rows in the footer of each file
-    a filter that statistics decide           that of the row groups whose rows all pass; those with none are skipped
-    everything else                           the columns of the filter are read; of a filter without columns, any one
+    a filter that statistics decide           the number of rows in row groups whose rows all pass; others are skipped
+    everything else                           the columns of the filter are read, or any column if it has none
 
 Row groups count only in slices without log files: a log row may replace any row of the base file.
 """
@@ -40,9 +40,9 @@ __all__ = ["count_rows"]
 
 
 def count_rows(plan: ReadPlan, storage: Storage, *, threads: int = READ_THREADS) -> int:
-    """How many rows a plan returns.
+    """Count the rows that a plan returns.
 
-    What no footer says is read: the columns of the filter, and no others.
+    Where footers don't suffice, only the columns of the filter are read.
     """
     if plan.changes is not None:
         return sum(batch.num_rows for batch in read_batches(plan, storage, threads=threads))
@@ -85,12 +85,12 @@ def _passing_rows(plan: ReadPlan, storage: Storage, read: ReadSlice) -> int:
         def is_undecided(ranges: FileRanges) -> bool:
             return may_match(plan.predicate, trusted(ranges)) and not passes(ranges)
 
-        rest = filtered(plan, base_rows(plan, read, reader, is_undecided))
-        return reader.rows_in_parts(passes) + sum(batch.num_rows for batch in rest)
+        undecided = filtered(plan, base_rows(plan, read, reader, is_undecided))
+        return reader.rows_in_parts(passes) + sum(batch.num_rows for batch in undecided)
 
 
 def _passes_by_path(plan: ReadPlan, read: ReadSlice) -> bool:
-    """Whether the rows of a slice pass a filter of columns that have one value in all of them."""
+    """True if the rows of a slice pass a filter whose columns have one value in all of them."""
     nothing = pa.RecordBatch.from_arrays([pa.nulls(1)], ["row"])
     row = with_path_values(nothing, read.from_path, plan.read_schema)
     return RowFilter.of(plan.predicate, plan.read_schema).filter(row).num_rows == 1

@@ -1,6 +1,6 @@
-"""Following a table: where a stream of its changes begins, and how far its next batch goes.
+"""Following a table: the begin of a stream of its changes, and the end of its next batch.
 
-A batch is an incremental query of a range; where it ends is fixed before its rows are read, so that it can be read
+A batch is an incremental query of a range. Its end is fixed before its rows are read, so that the batch can be read
 again. Source: docs/formats/incremental.md, "The range", "Offsets of a stream".
 """
 
@@ -53,11 +53,10 @@ def end_of_batch(
 ) -> str:
     """The end of the batch that begins at `begin`; `begin` itself if there is nothing new.
 
-    The limits count writes, not table services. A batch has one write at least, and the first one of a table from
-    whose timeline commits were archived or whose files were cleaned has all that is there: its commits can't be told
-    apart.
+    The limits count writes, not table services. A batch has at least one write. If commits of the table were archived
+    or their files cleaned, the first batch has all existing rows: their commits can't be separated.
 
-    Args:    limits: None for all that is there. until: nothing after it.
+    Args:    limits: None for all commits. until: commits after this time are left out.
     Raises:  RangeNotReadable for a hole in the range, if the options say so.
     """
     requested = replace(followed_range(meta, begin, None, options), end=until)
@@ -81,7 +80,7 @@ def end_of_batch(
 
 
 def _is_incomplete(meta: MetaClient) -> bool:
-    """Are the first commits of the table, or their files, not there any more?"""
+    """True if the first commits of the table, or their files, no longer exist."""
     if load_readable_history(meta).earliest is not None:
         return True
     history = load_archived_timeline(meta.storage, meta.config)

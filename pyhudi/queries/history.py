@@ -18,7 +18,7 @@ from pyhudi.view.readable_history import ReadableHistory, load_readable_history
 __all__ = ["History", "HistoryEntry", "RecordedInstant", "load_table_history", "recorded_instants"]
 
 _COUNTS = ("inserted", "updated", "deleted", "files", "written")
-# Extra metadata of every commit that says nothing to people.
+# Extra metadata of every commit that is of no use to people.
 _HIDDEN_KEYS = frozenset({"schema", "latest_schema"})
 
 
@@ -26,8 +26,8 @@ _HIDDEN_KEYS = frozenset({"schema", "latest_schema"})
 class HistoryEntry(Result):
     """One instant. Row and byte counts are those of its write stats; zero unless it is a completed write.
 
-    `readable`: the table can still be read as of it; None unless it is a completed write. `is_archived`: it has left
-    the active timeline. `is_saved`: it has a savepoint.
+    `readable`: the table can still be read as of it; None unless it is a completed write. `is_archived`: it is no
+    longer on the active timeline. `is_saved`: it has a savepoint.
     """
 
     instant_time: str
@@ -48,8 +48,8 @@ class HistoryEntry(Result):
 
     def __str__(self) -> str:
         rows = f", {self.rows_inserted:,} inserted, {self.rows_updated:,} updated, {self.rows_deleted:,} deleted"
-        done = "" if self.operation is None else f" ({self.operation.lower()}){rows}"
-        return f"{self.instant_time} {self.action} {self.state}{done}"
+        operation = "" if self.operation is None else f" ({self.operation.lower()}){rows}"
+        return f"{self.instant_time} {self.action} {self.state}{operation}"
 
     def _row(self) -> tuple[object, ...]:
         counts: tuple[object, ...] = (None,) * len(_COUNTS)
@@ -83,7 +83,7 @@ class RecordedInstant:
     is_archived: bool = False
 
     def entry(self, readable_history: ReadableHistory) -> HistoryEntry:
-        """It as users see it."""
+        """The entry that users see."""
         instant, totals = self.instant, self.totals
         times = (instant.requested_time, instant.completion_time, instant.action.value, instant.state.name.lower())
         if totals is None:
@@ -112,7 +112,7 @@ def load_table_history(
     since: str | None = None,
     until: str | None = None,
 ) -> History:
-    """The newest `limit` instants (None: all), newest first. Pending ones are among them.
+    """The newest `limit` instants (None: all), newest first, including pending ones.
 
     Args:    archived: archived ones too; they are read only when they are reached.
              since, until: only instants with a requested time in this range, both ends included.
@@ -120,7 +120,7 @@ def load_table_history(
     readable_history = load_readable_history(meta)
     count = None if limit is None else max(0, limit)
     if archived and count is not None and meta.config.layout.has_history_tree:
-        # What is archived is older than the first instant that is not: no need to look at it for the newest ones.
+        # Archived instants are older than the first active one, so the newest ones need no archive.
         first = meta.timeline.active_since
         newest = [i for i in meta.timeline if first is not None and i.requested_time >= first]
         if sum(_within(i.requested_time, since, until) for i in newest) >= count:
@@ -149,7 +149,7 @@ def _active(meta: MetaClient, since: str | None, until: str | None) -> Iterator[
 
 
 def _archived(meta: MetaClient, since: str | None, until: str | None) -> Iterator[RecordedInstant]:
-    active = set(meta.timeline.instants)  # a run that died has left some in both
+    active = set(meta.timeline.instants)  # a dead archiving run may have left instants in both
     for archived in load_archived_timeline(meta.storage, meta.config).instants(since, until):
         if archived.instant not in active:
             yield RecordedInstant(archived.instant, archived.totals(), is_archived=True)

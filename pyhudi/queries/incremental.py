@@ -2,21 +2,21 @@
 
     range → commits → files of their write stats → ReadPlan, with the commit time as one more filter
 
-Deletes are no rows. In log files only blocks of these commits count.
+Deletes return no rows. In log files only blocks of these commits count.
 
 `files_of_commits` finds the files that hold the rows. It reads write stats and lists no folder:
 
-    commit        its base file takes the place of all files of the group before; its log files join them
-    overwrite     replaced groups leave
+    commit        its base file replaces all earlier files of the group; its log files are added to them
+    overwrite     replaced groups are left out
     compaction    its base file replaces the files that it merged, if these are in the range; else it is left out
-    clustering    where it replaced groups of the range, its files of those partitions are read in their place
+    clustering    if it replaced groups of the range, its files of those partitions are read instead
 
-Log files of the range may hold partial updates. The other columns of such rows are in the slice that the log files
-join, and `WholeSlices` finds it:
+Log files of the range may hold partial updates. The other columns of such rows are in the slice to which the log files
+belong, and `WholeSlices` finds it:
 
     log files of the range → the newest slice with one of them → its state at the end of the range
 
-The slice is looked for only when a log file is read and one of its blocks is a partial update.
+The slice is looked up only when a log file is read and one of its blocks is a partial update.
 
 Source: docs/formats/incremental.md, "Files of a range"; docs/formats/log.md, "Partial blocks".
 """
@@ -65,8 +65,8 @@ __all__ = ["FilesOfCommits", "WholeSlices", "files_of_commits", "plan_incrementa
 class FilesOfCommits:
     """`slices`: the files that hold the rows, as slices. `instants`: requested times of the writes, no table services.
 
-    `missing`: paths that are not there any more, with the newest write that named each. `rows`: how many rows these
-    writes say they changed, each of them by itself; other writers may leave that out.
+    `missing`: paths of missing files, each with the newest write that named it. `rows`: the sum of the changed rows in
+    these writes' stats; other writers may leave that out.
     """
 
     slices: tuple[FileSlice, ...]
@@ -77,7 +77,7 @@ class FilesOfCommits:
 
 @dataclass(slots=True)
 class _Group:
-    """One file group after the commits so far: paths with the bytes that each write put into them."""
+    """One file group after the commits so far: paths with the bytes that each write added."""
 
     base: str | None = None
     logs: dict[str, list[CommittedBytes]] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class _Group:
 def files_of_commits(meta: MetaClient, writes: Sequence[tuple[Instant, CommitMetadata]]) -> FilesOfCommits:
     """The files of completed writes, given in the order of their times."""
     groups: dict[FileGroupId, _Group] = {}
-    named: dict[str, Instant] = {}
+    writes_by_path: dict[str, Instant] = {}
     data: set[str] = set()
     rows = 0
     for instant, body in writes:
@@ -95,16 +95,18 @@ def files_of_commits(meta: MetaClient, writes: Sequence[tuple[Instant, CommitMet
             data.add(instant.requested_time)
             rows += sum(stat.changed_rows for stat in body.stats())
             _take_out(groups, replaced)
-            _add(groups, named, instant, body.stats())
+            _add(groups, writes_by_path, instant, body.stats())
         elif body.operation_type == OperationType.CLUSTER:
             partitions = {group.partition_path for group in _take_out(groups, replaced)}
-            _add(groups, named, instant, (s for s in body.stats() if _folder(s.path) in partitions))
+            _add(groups, writes_by_path, instant, (s for s in body.stats() if _folder(s.path) in partitions))
         else:
-            _compact(groups, named, instant, body.stats(), by_completion=meta.config.format.orders_by_completion)
+            _compact(
+                groups, writes_by_path, instant, body.stats(), by_completion=meta.config.format.orders_by_completion
+            )
     sizes = _sizes(meta, groups.values())
-    missing = {path: named[path] for path, size in sizes.items() if size is None}
-    there = {path: size for path, size in sizes.items() if size is not None}
-    slices = (_slice(group, files, there) for group, files in sorted(groups.items()))
+    missing = {path: writes_by_path[path] for path, size in sizes.items() if size is None}
+    existing = {path: size for path, size in sizes.items() if size is not None}
+    slices = (_slice(group, files, existing) for group, files in sorted(groups.items()))
     return FilesOfCommits(tuple(s for s in slices if s is not None), frozenset(data), missing, rows)
 
 
@@ -116,17 +118,17 @@ def _replaced(instant: Instant, body: CommitMetadata) -> set[FileGroupId]:
 
 
 def _take_out(groups: dict[FileGroupId, _Group], replaced: set[FileGroupId]) -> set[FileGroupId]:
-    """The replaced groups; they leave."""
-    out = replaced & groups.keys()
-    for group in out:
+    """Remove the replaced groups; return their ids."""
+    removed = replaced & groups.keys()
+    for group in removed:
         del groups[group]
-    return out
+    return removed
 
 
 def _add(
-    groups: dict[FileGroupId, _Group], named: dict[str, Instant], instant: Instant, stats: Iterable[WriteStat]
+    groups: dict[FileGroupId, _Group], writes_by_path: dict[str, Instant], instant: Instant, stats: Iterable[WriteStat]
 ) -> None:
-    """The files and bytes of one write."""
+    """Add the files and bytes of one write."""
     for stat in stats:
         if not stat.path:
             continue
@@ -137,22 +139,22 @@ def _add(
             files = groups.setdefault(FileGroupId(folder, log.file_id), _Group())
             files.logs.setdefault(stat.path, []).append(CommittedBytes(instant.requested_time, stat.file_size_in_bytes))
         elif (base := BaseFileName.parse(name)) is not None:
-            # It holds all rows of the group as they were then: log files before it are in it.
+            # It holds all rows of the group at that time, including those of earlier log files.
             groups[FileGroupId(folder, base.file_id)] = _Group(stat.path)
         else:
             continue
-        named[stat.path] = instant
+        writes_by_path[stat.path] = instant
 
 
 def _compact(
     groups: dict[FileGroupId, _Group],
-    named: dict[str, Instant],
+    writes_by_path: dict[str, Instant],
     instant: Instant,
     stats: Iterable[WriteStat],
     *,
     by_completion: bool,
 ) -> None:
-    """Base files of a compaction replace the files that it merged: those from before it was planned."""
+    """Replace the files that a compaction merged, those from before it was planned, by its base files."""
     for stat in stats:
         name = BaseFileName.parse((stat.path or "").rpartition("/")[2])
         if stat.path is None or name is None:
@@ -164,16 +166,16 @@ def _compact(
         later = {
             path: committed
             for path, committed in before.logs.items()
-            if _begins_with(path, named[path], by_completion) >= instant.requested_time
+            if _begins_with(path, writes_by_path[path], by_completion) >= instant.requested_time
         }
         if before.base is None and len(later) == len(before.logs):
             continue
         groups[group] = _Group(stat.path, later)
-        named[stat.path] = instant
+        writes_by_path[stat.path] = instant
 
 
 def _begins_with(path: str, writer: Instant, by_completion: bool) -> str:
-    """The slice of a log file: below version 8 its name says it, from 8 on the time when its write completed."""
+    """The begin of a log file's slice: below version 8 from its name, from 8 on the time when its write completed."""
     if by_completion:
         return writer.completion_time or writer.requested_time
     name = LogFileName.parse(path.rpartition("/")[2])
@@ -234,19 +236,19 @@ class WholeSlices:
     until: str
 
     def __call__(self, part: FileSlice) -> FileSlice | None:
-        """The slice of these log files of the range, None when it is gone.
+        """The slice of these log files of the range, None if it no longer exists.
 
-        Raises:  PathNotFound when a write was rolled back since.
+        Raises:  PathNotFound if a write has been rolled back since.
         """
         meta = MetaClient.load(self.storage)
-        # An overwrite after the range may have replaced the group: its files stay until they are cleaned.
+        # An overwrite after the range may have replaced the group: its files exist until they are cleaned.
         rules = replace(Visibility.of(meta, None), replaced=frozenset())
         group = part.group
         listed = listed_partitions(self.storage, [group.partition_path])
         files = [file for _, folder_files in listed for file in folder_files if group.file_id in file.name]
         slices = next((g.slices for g in rules.file_groups(group.partition_path, files) if g.group == group), ())
-        named = {log.path for log in part.log_files}
-        newest = next((s for s in slices if named & {log.path for log in s.log_files}), None)
+        paths = {log.path for log in part.log_files}
+        newest = next((s for s in slices if paths & {log.path for log in s.log_files}), None)
         if newest is None:
             return None
         committed = with_committed_bytes(meta, (newest,))[0]
@@ -255,7 +257,7 @@ class WholeSlices:
         return replace(committed, log_files=tuple(log for log in committed.log_files if self._is_in_time(log, rules)))
 
     def _is_in_time(self, log: LogFile, rules: Visibility) -> bool:
-        """Was the write of a log file complete at the end of the range?"""
+        """True if the write of a log file was complete at the end of the range."""
         if log.instant_time > self.until:
             return False
         completed = rules.completion_times.get(log.instant_time)
@@ -265,8 +267,8 @@ class WholeSlices:
 def plan_incremental(meta: MetaClient, requested: IncrementalRange, query: Query = ALL_ROWS) -> ReadPlan:
     """Plan an incremental query.
 
-    Args:    requested: the range, from `incremental_range`; query: of its parts not the moment and the type, which the
-             range says.
+    Args:    requested: the range, from `incremental_range`; query: its moment and type are ignored, the range replaces
+             them.
     Raises:  RangeNotReadable when commits of the range were archived or their files cleaned, unless the options ask for
              a full scan then; what `plan_snapshot` raises.
     """
@@ -285,7 +287,7 @@ class _Ranged:
     query: Query
 
     def plan(self, meta: MetaClient) -> ReadPlan:
-        """The plan, when no file goes away while it is made."""
+        """The plan. Raises PathNotFound if a file is deleted while it is made."""
         if self.requested.options.returns_changes:
             return plan_changes(meta, self.requested, self.query)
         commits = commits_in_range(self.requested, meta)
@@ -295,8 +297,8 @@ class _Ranged:
         if commits.lost or files.missing:
             if not self.requested.options.full_scan:
                 raise not_readable(self.requested, meta, commits, files.missing)
-            lost = frozenset(i.requested_time for i in commits.lost)
-            return self._full_scan(meta, commits, files.instants | lost)
+            lost_times = frozenset(i.requested_time for i in commits.lost)
+            return self._full_scan(meta, commits, files.instants | lost_times)
         return self._plan_of(meta, commits, files)
 
     def _plan_of(self, meta: MetaClient, commits: CommitsInRange, files: FilesOfCommits) -> ReadPlan:
@@ -345,18 +347,18 @@ class _Ranged:
         )
 
     def _full_scan(self, meta: MetaClient, commits: CommitsInRange, written_by: frozenset[str] | None) -> ReadPlan:
-        """The newest state of the table, of it the rows of these writes; None: all rows."""
+        """The rows of these writes in the newest state of the table; None: all rows."""
         query = self.query if written_by is None else replace(self.query, where=self._written_by(written_by))
         plan = plan_snapshot(meta, query)
         return replace(plan, query_type="incremental", checkpoint=commits.checkpoint)
 
     def _written_by(self, instants: frozenset[str]) -> Predicate:
-        """The filter, of rows of these commits."""
+        """The filter that keeps only rows of these commits."""
         of_commits = In(Column((COMMIT_TIME,)), tuple(sorted(instants)))
         return conjunction((parse_where(self.query.where), of_commits))
 
     def only_matching_paths(self, meta: MetaClient, plan: ReadPlan) -> ReadPlan:
-        """The plan without slices none of whose files match the pattern of `hoodie.datasource.read.incr.path.glob`."""
+        """The plan with only those slices that have a file matching `hoodie.datasource.read.incr.path.glob`."""
         if not self.requested.options.path_glob:
             return plan
         pattern = path_pattern(self.requested.options.path_glob)

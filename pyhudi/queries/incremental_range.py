@@ -1,11 +1,11 @@
-"""The range of an incremental query: which commits are in it, and the pattern that paths of their files must match.
+"""The range of an incremental query: its commits, and the pattern that paths of their files must match.
 
-A range is one of times: its begin is left out and its end is in. Which times count goes by the table's version:
+A range excludes its begin and includes its end. The table's version decides which times count:
 
     version 8 and later: completion times      older versions: instant times
 
-`path_pattern` reads `hoodie.datasource.read.incr.path.glob`. Its patterns are those of Hadoop with two differences: a
-star goes over folders, and only the end of the full path is compared.
+`path_pattern` parses `hoodie.datasource.read.incr.path.glob`. Its patterns are those of Hadoop with two differences: a
+star also matches slashes, and only the end of the full path is compared.
 
 Source: docs/formats/incremental.md, "The range", "Holes", "Options".
 """
@@ -39,16 +39,16 @@ __all__ = [
 ]
 
 
-_ZEROS = re.compile(r"0+")  # what Hudi's own guides give for the beginning
+_ZEROS = re.compile(r"0+")  # Hudi's own guides write the beginning so
 _SERVICES = frozenset({OperationType.CLUSTER, OperationType.COMPACT, OperationType.LOG_COMPACT, OperationType.INDEX})
 
 
 @dataclass(frozen=True, slots=True)
 class CommitsInRange:
-    """Completed writes in a range with their bodies, in the order of their times, table services among them.
+    """Completed writes in a range with their bodies, in the order of their times, including table services.
 
-    `lost`: those of them whose bodies can't be read in the history. `is_whole`: the range leaves no commit out; then no
-    bodies are read. `checkpoint`: the begin of the range that goes on where this one ends.
+    `lost`: writes whose bodies can't be read in the history. `is_whole`: the range leaves no commit out; then no bodies
+    are read. `checkpoint`: the begin of the next range, which starts where this one ends.
     """
 
     writes: tuple[tuple[Instant, CommitMetadata], ...]
@@ -66,9 +66,9 @@ def incremental_range(
     as_of: AsOf | None = None,
     options: IncrementalOptions = DEFAULT_INCREMENTAL,
 ) -> IncrementalRange | None:
-    """The range of a query, None when it is not incremental.
+    """The range of a query, None if it is not incremental.
 
-    Args:    begin, end: moments as `as_of` takes them; begin also "earliest", or zeros, as Hudi's guides have it.
+    Args:    begin, end: moments as `as_of` takes them; begin also "earliest", or zeros, as in Hudi's guides.
     Raises:  ConfigError for a range of another query, and for an incremental one without a begin, with an `as_of`, with
              a value that is not a moment, with an end before its begin, and of a table without commit times in its
              rows.
@@ -106,8 +106,8 @@ def incremental_range(
 
 
 def time_of_range(name: str, moment: AsOf, meta: MetaClient, options: IncrementalOptions = DEFAULT_INCREMENTAL) -> str:
-    """The begin or end that a caller of Python means: a time of an instant that is known, requested or completed, means
-    that instant, and a moment stays a moment. Hudi's options don't ask: from version 8 on theirs are completion times.
+    """The begin or end of a Python call: the requested or completion time of a known instant means that instant, and
+    any other moment is kept as it is. Hudi's options are not resolved: from version 8 on theirs are completion times.
 
     Args:    name: of the argument, for errors. moment: as `incremental_range` takes it.
     Raises:  ConfigError for a value that is not a moment.
@@ -162,8 +162,8 @@ def commits_in_range(requested: IncrementalRange, meta: MetaClient, *, one_by_on
 
 
 def active_commits(requested: IncrementalRange, meta: MetaClient) -> tuple[list[Instant], Callable[[Instant], str]]:
-    """The completed writes of a range that are on the active timeline, in the order of their times, and the time that
-    counts of an instant. Raises RangeNotReadable for a hole in the range, if the options say so.
+    """The completed writes of a range on the active timeline, in the order of their times, and a function that returns
+    the time of an instant. Raises RangeNotReadable for a hole in the range, if the options say so.
     """
     by_completion = _by_completion(requested, meta)
 
@@ -176,8 +176,8 @@ def active_commits(requested: IncrementalRange, meta: MetaClient) -> tuple[list[
     if hole is not None:
         if requested.options.holes == "FAIL":
             raise RangeNotReadable(
-                f"{meta.storage.root}: the write {hole} was begun in the range {requested} before other writes that "
-                "are complete, and is not: its rows would be missed for good when the next read begins after them. "
+                f"{meta.storage.root}: the write {hole} in the range {requested} began before other, complete writes, "
+                "and is not complete: its rows would never be read if the next read begins after them. "
                 "Wait for it or roll it back, end the range before it, or set "
                 "hoodie.read.timeline.holes.resolution.policy to BLOCK or USE_TRANSITION_TIME."
             )
@@ -192,12 +192,12 @@ def _by_completion(requested: IncrementalRange, meta: MetaClient) -> bool:
 def not_readable(
     requested: IncrementalRange, meta: MetaClient, commits: CommitsInRange, missing: Mapping[str, Instant]
 ) -> RangeNotReadable:
-    """The error of a range whose commits are lost, or whose files: `missing`, each with a write that named it."""
-    lost: list[Instant] = [*commits.lost, *missing.values()]
-    oldest = max(commits.time_of(instant) for instant in lost)
-    what = [f"{len(commits.lost)} commits of it can't be read in the history"] if commits.lost else []
+    """The error for a range with lost commits or missing files. `missing`: path → a write that named the file."""
+    lost_instants: list[Instant] = [*commits.lost, *missing.values()]
+    oldest = max(commits.time_of(instant) for instant in lost_instants)
+    reasons = [f"{len(commits.lost)} commits of it can't be read in the history"] if commits.lost else []
     if missing:
-        what.append(f"{len(missing)} files of it were deleted by cleaning, such as {min(missing)}")
+        reasons.append(f"{len(missing)} files of it were deleted by cleaning, such as {min(missing)}")
     instead = "Begin there; changes can't be told from the newest state of the table"
     if not requested.options.returns_changes:
         instead = (
@@ -205,7 +205,7 @@ def not_readable(
             "newest state of the table for rows of these commits"
         )
     return RangeNotReadable(
-        f"{meta.storage.root}: the commits in {requested} can't be read one by one any more: {' and '.join(what)}. "
+        f"{meta.storage.root}: the commits in {requested} can't be read one by one any more: {' and '.join(reasons)}. "
         f"The oldest begin that can be read is {oldest}. {instead}; retain more commits to go farther back."
     )
 
@@ -218,9 +218,9 @@ def _bodies(meta: MetaClient, instants: Sequence[Instant]) -> Iterable[CommitMet
 
 
 def is_service(instant: Instant, body: CommitMetadata) -> bool:
-    """Did the write only move rows? They keep the commit times that they have.
+    """True if the write only moved rows, which keep their commit times.
 
-    The commit itself says so. The table's type does not: commits from before it changed are in the range, too.
+    The commit itself decides, not the table's type: the range may have commits from before the type changed.
     """
     if body.operation_type == OperationType.UNKNOWN and instant.action is ActionKind.COMMIT:
         # Archives of early writers lack the flag. Only a compaction names the log files that it merged.
@@ -239,7 +239,7 @@ def _first_hole(requested: IncrementalRange, meta: MetaClient, completed: list[I
         ):
             continue
         if instant.action is ActionKind.REPLACECOMMIT and meta.reader.clustering_plan(instant) is not None:
-            continue  # rewrites rows that were read before
+            continue  # it rewrites rows that were read before
         return instant.requested_time
     return None
 
@@ -247,7 +247,7 @@ def _first_hole(requested: IncrementalRange, meta: MetaClient, completed: list[I
 def _archived(
     requested: IncrementalRange, meta: MetaClient, by_completion: bool
 ) -> list[tuple[Instant, CommitMetadata | None]]:
-    """Writes in the range that archiving took off the active timeline, with their bodies; None for one that is lost."""
+    """Archived writes in the range with their bodies, None for a lost body."""
     until = meta.timeline.active_since
     since = requested.begin or None
     if until is not None and since is not None and since >= until and not by_completion:
@@ -259,9 +259,9 @@ def _archived(
         time = (instant.completion_time if by_completion else None) or instant.requested_time
         return instant.action.is_write and requested.has(time) and instant.requested_time not in active
 
-    # A write may have begun long before the range and completed in it, and was archived by the time it began.
-    late = by_completion and since is not None
-    instants = history.completed_after(since or "", until) if late else history.times(since, until)
+    # A write may have begun long before the range and completed in it, but archiving goes by the time it began.
+    ignores_begin = by_completion and since is not None
+    instants = history.completed_after(since or "", until) if ignores_begin else history.times(since, until)
     times = [i.requested_time for i in instants if is_in_range(i)]
     if not times:
         return []
@@ -282,7 +282,8 @@ _TOKENS = re.compile(r"\[[^\]]+\]|.", re.DOTALL)
 def path_pattern(glob: str) -> re.Pattern[str]:
     """A pattern that a file's full path must match whole. Raises ConfigError for a pattern whose brackets do not fit.
 
-    Args:    glob: `*` any characters, `?` one, `[a-z]` and `[!a-z]` one of these or none of them, `{a,b}` either text.
+    Args:    glob: `*` any characters, `?` one, `[a-z]` one of these, `[!a-z]` one other than these, `{a,b}` either
+             text.
     """
     parts: list[str] = []
     depth = 0
@@ -300,17 +301,17 @@ def path_pattern(glob: str) -> re.Pattern[str]:
         return re.compile("(?s).*" + "".join(parts))
     except re.error as error:
         raise ConfigError(
-            f"hoodie.datasource.read.incr.path.glob={glob!r} is no pattern ({error}). Write stars, question marks, "
+            f"hoodie.datasource.read.incr.path.glob={glob!r} is no valid pattern ({error}). Use stars, question marks, "
             "[a-z] and {a,b}; brackets come in pairs."
         ) from error
 
 
 def _one_of(characters: str) -> str:
     negated = characters[0] in "!^" and len(characters) > 1
-    listed = characters[1:] if negated else characters
-    return f"[{'^' if negated else ''}{_escaped(listed)}]"
+    members = characters[1:] if negated else characters
+    return f"[{'^' if negated else ''}{_escaped(members)}]"
 
 
-def _escaped(listed: str) -> str:
-    """Characters of a list; a hyphen between two of them stays a range."""
-    return re.sub(r"([\\\[\]^&~|])", r"\\\1", listed)
+def _escaped(members: str) -> str:
+    """Escape the characters of a list; a hyphen between two of them remains a range."""
+    return re.sub(r"([\\\[\]^&~|])", r"\\\1", members)

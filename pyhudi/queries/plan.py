@@ -1,8 +1,8 @@
-"""Plans: which files a query reads, in which shape, and which it skips. A plan does no reading and no pyspark.
+"""Plans: the files that a query reads, in which shape, and those that it skips. Planning reads no rows.
 
     schema of the query → file system view → slices → partitions, then files are skipped → ReadPlan
 
-The plan serves both roads: the Arrow reader (`snapshot.py`) and Spark's native Parquet scan.
+Both readers use the plan: the Arrow reader (`snapshot.py`) and Spark's native Parquet scan.
 Source: docs/architecture.md, "How a table is read"; docs/formats/file-names.md, "Visible slices";
 docs/formats/schema.md, "Reading older files".
 """
@@ -59,19 +59,16 @@ QUERY_TYPES = ("snapshot", "read_optimized", "incremental")
 class ReadPlan:
     """The slices that a query reads, and the columns and rows that it returns.
 
-    `schema`: the result's columns in order. `read_schema`: all columns that must be read, those of the filter included.
-    `predicate`: bound to the table's schema, still to be applied to every row. `internal_schemas`: the table's
+    `schema`: the result's columns in order. `read_schema`: all columns that must be read, including those of the
+    filter. `predicate`: bound to the table's schema, still to be applied to every row. `internal_schemas`: the table's
     schema-on-read history, newest first, () for ordinary tables; then files are matched by column id. `merge`: how
-    slices with log files are merged, None when there is none. `newest_commit`: of the table as it was planned.
-    `files_skipped_by_path`: file groups in the partitions that their paths skip.
-    `skipped`: the files that each skipper of the metadata table took out, in order (`queries/skip`);
-    `listed_by_metadata`: the files were listed by it, too.
-    `key_field`: the one column of which keys are made, where equal values make equal keys and others different ones.
-    `checkpoint`: of an incremental query, the begin of the one that goes on from here.
-    `changes`: how slices are read, when a query asks for changes.
-    `driver_rows`: the planner may read all rows at once, if they are at most so many.
-    `check_pages`: see `open_base_file`.
-    `driver_log_bytes`: the planner may read log files at once, if they have at most so many bytes.
+    slices with log files are merged, None if there are none. `newest_commit`: of the table when the plan was made.
+    `files_skipped_by_path`: file groups in partitions that are skipped by their paths. `skipped`: the files that each
+    skipper of the metadata table skips, in order (`queries/skip`); `listed_by_metadata`: the metadata table lists the
+    files, too. `key_field`: the only column of the key, if equal values make equal keys and different values different
+    keys. `checkpoint`: of an incremental query, the begin of the next one. `changes`: how slices are read if a query
+    asks for changes. `driver_rows`: the planner may read up to this number of rows itself. `check_pages`: see
+    `open_base_file`. `driver_log_bytes`: the planner may read log files of up to this number of bytes itself.
     """
 
     schema: pa.Schema
@@ -116,10 +113,10 @@ def plan_snapshot(meta: MetaClient, query: Query = ALL_ROWS) -> ReadPlan:
     """Plan a snapshot or read-optimised query.
 
     Raises:
-        ConfigError for unknown columns, literals that do not fit and query types that are not there;
-        TableError when the table has nothing as of that moment, or not any more;
-        UnsupportedTable for a snapshot that needs a merger which nobody here knows;
-        StaleRead when files go away again and again.
+        ConfigError for unknown columns, literals that do not fit and unknown query types;
+        TableError when the table has no commit as of that moment, or its files were cleaned;
+        UnsupportedTable for a snapshot that needs an unknown merger;
+        StaleRead when files keep being deleted during planning.
     """
     check_query_type(query.query_type)
     instant_time = None if query.as_of is None else parse_as_of(query.as_of, meta.config.timeline_zone)
@@ -127,15 +124,15 @@ def plan_snapshot(meta: MetaClient, query: Query = ALL_ROWS) -> ReadPlan:
 
 
 def plan_as_listed(meta: MetaClient, query: Query) -> ReadPlan:
-    """Plan a snapshot of this very timeline, which may hold an instant that is not complete yet.
+    """Plan a snapshot of exactly this timeline, which may hold an instant that is not complete yet.
 
-    Raises: as `plan_snapshot`; PathNotFound where files go away meanwhile.
+    Raises: as `plan_snapshot`; PathNotFound if files are deleted during planning.
     """
     return _plan(replace(query, use_metadata=False), None, meta)
 
 
 def _plan(query: Query, instant_time: str | None, meta: MetaClient) -> ReadPlan:
-    """The plan, when no file goes away while it is made."""
+    """The plan. Raises PathNotFound if a file is deleted while it is made."""
     if instant_time is not None:
         check_not_cleaned(meta, instant_time)
     metadata = metadata_source(meta) if query.use_metadata else None
@@ -187,7 +184,7 @@ def _plan(query: Query, instant_time: str | None, meta: MetaClient) -> ReadPlan:
 def _slices(
     meta: MetaClient, query: Query, view: FileSystemView, predicate: Predicate, full: pa.Schema, read_columns: pa.Schema
 ) -> tuple[list[ReadSlice], frozenset[str]]:
-    """The slices in the partitions that their paths don't skip, and the paths of those that they skip."""
+    """The slices in partitions that their paths don't skip, and the paths of the skipped partitions."""
     slices, columns = list[ReadSlice](), PathColumns(meta.config, read_columns)
     skipped = frozenset(PathColumns(meta.config, full).skipped(view.partitions(), predicate))
     for partition in view.partitions():
@@ -202,7 +199,7 @@ def _slices(
 
 
 def _with_committed_bytes(meta: MetaClient, reads: Sequence[ReadSlice], instant_time: str | None) -> list[ReadSlice]:
-    """The same, with log files as long as completed writes made them; a slice may get one that is missing."""
+    """The slices with log files in the length that completed writes made; a missing log file may be added."""
     committed = with_committed_bytes(meta, [read.file_slice for read in reads], as_of=instant_time)
     return [
         read if file_slice is read.file_slice else replace(read, file_slice=file_slice, merges=file_slice.needs_merge)
@@ -218,8 +215,8 @@ def check_query_type(query_type: str) -> None:
             "hoodie.datasource.query.incremental.format=cdc."
         )
     if query_type not in QUERY_TYPES:
-        near = get_close_matches(query_type, QUERY_TYPES, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        similar = get_close_matches(query_type, QUERY_TYPES, n=1)
+        hint = f" Did you mean {similar[0]!r}?" if similar else ""
         raise ConfigError(f"Unknown query_type {query_type!r}.{hint} Known: {', '.join(QUERY_TYPES)}.")
 
 
@@ -227,16 +224,16 @@ def _check_not_empty(meta: MetaClient, view: FileSystemView, instant_time: str |
     if instant_time is None or meta.timeline.up_to(instant_time).last_commit() or view.all_base_files():
         return
     if any(i.action.is_write for i in load_archived_timeline(meta.storage, meta.config).times(until=instant_time)):
-        return  # archived since, and it left no rows
+        return  # it was archived since, and no rows are left
     first = next(iter(meta.timeline.commits()), None)
-    there = "the table has no commit yet" if first is None else f"the first commit is {first.requested_time}"
-    raise TableError(f"{meta.storage.root}: nothing was committed as of {instant_time}; {there}.")
+    state = "the table has no commit yet" if first is None else f"the first commit is {first.requested_time}"
+    raise TableError(f"{meta.storage.root}: nothing was committed as of {instant_time}; {state}.")
 
 
 def schema_history(meta: MetaClient, instant_time: str | None) -> tuple[InternalSchema, ...]:
     """The schema-on-read history up to the query's instant, newest first.
 
-    The newest file of all is read: it holds every version, and Hudi deletes the older ones.
+    The newest file is read: it holds every version, and Hudi deletes older files.
     """
     history = load_schema_history(meta.storage, meta.config, meta.timeline)
     return tuple(s for s in history if instant_time is None or not s.version_id or str(s.version_id) <= instant_time)
@@ -249,22 +246,22 @@ def check_names(query: Query, meta: MetaClient) -> None:
     try:
         schema = read_schema(meta, None)
     except HudiError:
-        return  # a table that can't be read says so when it is
+        return  # reading the table raises its own error
     if not schema.names or not without_meta(schema).names:
-        return  # it may have base files without commits, which are looked for later
+        return  # it may have base files without commits, which are searched later
     result_schema(schema, query)
     bind(parse_where(query.where), schema, query.zone)
 
 
 def result_schema(full: pa.Schema, query: Query) -> pa.Schema:
-    """The columns that a query returns, of those of a table. Raises what `selected` raises."""
+    """The columns of a table that a query returns. Raises what `selected` raises."""
     if query.columns is not None:
         return selected(full, query.columns)
     return full if query.meta_columns else pa.schema([field for field in full if field.name not in META_COLUMNS])
 
 
 def selected(full: pa.Schema, columns: Sequence[str]) -> pa.Schema:
-    """These columns of a schema, in their order. Raises ConfigError for one that is not there, or is named twice."""
+    """These columns of a schema, in their order. Raises ConfigError for unknown columns and for duplicates."""
     if isinstance(columns, str):
         raise ConfigError(f"columns={columns!r} is one text; give a list of names.")
     fields = []
@@ -272,8 +269,8 @@ def selected(full: pa.Schema, columns: Sequence[str]) -> pa.Schema:
         if not isinstance(name, str):
             raise ConfigError(f"columns={list(columns)!r}: {name!r} is no name of a column. Give a list of names.")
         if not is_text(name) or full.get_field_index(name) < 0:
-            near = get_close_matches(name, full.names, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            similar = get_close_matches(name, full.names, n=1)
+            hint = f" Did you mean {similar[0]!r}?" if similar else ""
             if name in META_COLUMNS:
                 hint = " The table does not populate its meta columns (hoodie.populate.meta.fields=false)."
             if set(full.names) <= set(META_COLUMNS):

@@ -1,13 +1,13 @@
-"""Columns, rows and moment of a query (`Query`), and time travel: which moments `as_of` can name.
+"""Columns, rows and moment of a query (`Query`), and time travel: the moments that `as_of` can name.
 
-A query is independent of the state of the table, and planners take it as it is.
+A query is independent of the state of the table.
 
 An instant time is compared as text. Dates and times without a zone are read in the timeline's zone, as Hudi reads
 `as.of.instant`. With a Spark session, the arguments of Python calls are read in the session's zone (`in_zone`). Times
-with a zone are brought into the timeline's zone.
+with a zone are converted to the timeline's zone.
 
-Hudi's options compare the time with instant times alone. In Python calls a time (`as_of_time`, `commit_at`) means the
-table that a reader saw then: a moment in the middle of a write is before it.
+Hudi's options compare the time with instant times only. In Python calls a time (`as_of_time`, `commit_at`) means the
+table as a reader saw it at that time: a moment in the middle of a write is before it.
 
 `check_not_cleaned` refuses a moment if cleaning has removed files that a read of it needs.
 
@@ -86,17 +86,17 @@ def parse_as_of(as_of: AsOf, zone: tzinfo | None) -> str:
 
 
 def in_zone(moment: AsOf, zone: tzinfo | None) -> AsOf:
-    """A date or a time that names no zone as one of `zone` (None: as it is); anything else as it is."""
-    named: datetime | None = None
+    """Add the zone to a date or a time without one (None: unchanged); return other values unchanged."""
+    parsed: datetime | None = None
     if isinstance(moment, datetime):
-        named = moment
+        parsed = moment
     elif isinstance(moment, date):
-        named = datetime.combine(moment, time())
+        parsed = datetime.combine(moment, time())
     elif isinstance(moment, str) and not _INSTANT_TIME.fullmatch(moment.strip()):
-        named = _from_text(moment.strip())
-    if zone is None or named is None or named.tzinfo is not None:
+        parsed = _from_text(moment.strip())
+    if zone is None or parsed is None or parsed.tzinfo is not None:
         return moment
-    return named.replace(tzinfo=zone)
+    return parsed.replace(tzinfo=zone)
 
 
 def _from_text(text: str) -> datetime | None:
@@ -127,7 +127,7 @@ def as_of_time(as_of: AsOf, meta: MetaClient) -> str:
 
 
 def commit_at(moment: AsOf, meta: MetaClient) -> Instant:
-    """The newest commit that the table had at a moment; the commit itself where its own time is given.
+    """The newest commit that the table had at a moment; the commit itself if `moment` is its time.
 
     Raises: ConfigError for a value that is not a moment, TableError when no active commit is that old.
     """
@@ -170,7 +170,7 @@ class IncrementalRange:
         return f"({self.begin or EARLIEST}, {self.end or 'now'}]"
 
     def has(self, time: str) -> bool:
-        """Is this time in the range?"""
+        """True if this time is in the range."""
         return self.begin < time and (self.end is None or time <= self.end)
 
 
@@ -179,20 +179,20 @@ class Query:
     """Columns, rows and moment of a query, and how its files are listed and read.
 
     Args:
-        columns: names of top-level columns in the wanted order; None: all, meta columns first.
-        meta_columns: False: all columns are those of the data.
+        columns: names of top-level columns, in the order of the result; None: all, meta columns first.
+        meta_columns: False: "all columns" leaves out the meta columns.
         where: see `parse_where`.
-        zone: that of times in `where` which name none; None: such are refused where the column holds moments.
-        as_of: see `parse_as_of`; None: as of the table that is planned for, or later when files of then go away
-            meanwhile. Of an incremental query its range says it.
+        zone: the zone of times in `where` without one; None: they are refused if the column holds moments.
+        as_of: see `parse_as_of`; None: the newest state of the table when the plan is made, or a later one if its files
+            are deleted during planning. Incremental queries use their range instead.
         query_type: "snapshot", "read_optimized" (base files only) or "incremental".
         merger_classes: paths of the caller's mergers ("module:Class"), for tables with merge mode CUSTOM.
-        memory: how many log records of a slice are held in memory.
-        damage: what reading does about damaged log files.
-        use_metadata: let the metadata table tell files and column statistics, where the table has one.
-        unique_keys: no key is in several file groups, so that the record index may tell where rows are.
-        driver_log_bytes: log files of at most so many bytes are read when a Spark frame is made.
-        commits: those of an incremental query.
+        memory: the limit for log records of a slice in memory.
+        damage: the treatment of damaged log files.
+        use_metadata: take file lists and column statistics from the metadata table, if the table has one.
+        unique_keys: no key is in several file groups, so that the record index can locate rows.
+        driver_log_bytes: log files of up to this number of bytes are read when a Spark frame is made.
+        commits: the range of an incremental query.
     """
 
     columns: Sequence[str] | None = None

@@ -34,9 +34,9 @@ class ReadSlice:
     """One file slice to read.
 
     `path_values`: columns whose value must come from the partition's path, as text (None is null).
-    `parsed_path_values`: columns whose value the path tells as well as the file; where a global index left a key in its
+    `parsed_path_values`: columns whose value is in the path as well as in the file; if a global index left a key in its
     partition, the path is right.
-    `merges`: log files have to be merged; else the base file, which is there then, is all there is to read.
+    `merges`: log files have to be merged; otherwise only the base file, which then exists, is read.
     `change`: only the changes of one commit are read.
     """
 
@@ -85,8 +85,8 @@ def slice_spec(
     """The rules for merging slices of the table.
 
     Args:    schema: the table's columns as a query sees them; as_of: instant time, later log blocks do not count;
-             history: schemas of the table up to then, newest first, () where columns match by name; rules: how rows
-             merge, None: as the table says.
+             history: schemas of the table up to `as_of`, newest first, () where columns match by name; rules: how rows
+             merge, None: the table's rules.
     Raises:  UnsupportedTable when the table's merger is an unknown class.
     """
     config = meta.config

@@ -58,14 +58,14 @@ def _data_schema(meta: MetaClient, as_of: str | None, view: FileSystemView | Non
 
 
 def columns_from_path(config: TableConfig) -> tuple[str, ...]:
-    """Partition fields whose values come from the partition's path, not from the files: those that files leave out."""
+    """Partition fields that the files leave out, so that their values come from the partition's path."""
     return config.dropped_partition_fields
 
 
 def with_path_values(rows: pa.RecordBatch, from_path: Mapping[str, str | None], target: pa.Schema) -> pa.RecordBatch:
-    """The rows as a query returns them: columns of `target`, those of `from_path` with the value of the path."""
+    """The rows as a query returns them: the columns of `target`, with the values of the path for `from_path`."""
     if not target.names:
-        return rows.select([])  # it still says how many rows there are
+        return rows.select([])  # it keeps the number of rows
     columns = [
         _constant(from_path[field.name], field.type, rows.num_rows)
         if field.name in from_path

@@ -2,11 +2,11 @@
 
 `read_batches` reads several files side by side, each in these steps:
 
-    file → row groups that may match → batches → the query's schema → rows that match → the wanted columns
+    file → row groups that may match → batches → the query's schema → rows that match → the result's columns
 
 Memory stays bounded: each file that is read ahead holds one row group and a few batches.
 
-`stale_read_if_missing` raises the error of a query whose planned file was deleted in the meantime: the query came too
+`stale_read_if_missing` raises the error of a query whose planned file has been deleted since: the query came too
 late, the table is right.
 """
 
@@ -59,7 +59,7 @@ __all__ = [
 
 @contextmanager
 def stale_read_if_missing(storage: Storage) -> Iterator[None]:
-    """Raises StaleRead where the block does not find a file."""
+    """Raise StaleRead if the block does not find a file."""
     try:
         yield
     except PathNotFound as error:
@@ -86,11 +86,11 @@ def read_batches(
     """The rows of a plan, as batches of `plan.schema`, file by file in the plan's order; no empty batches.
 
     Args:
-        threads: files that are read at the same time.
-        batch_rows: most rows of one batch.
-        limit: reading ends with so many rows (None: all): in the middle of a file, and before the next one is opened.
+        threads: the number of files that are read at the same time.
+        batch_rows: the maximum number of rows of a batch.
+        limit: the maximum number of rows (None: all); reading ends in the middle of a file, before the next is opened.
     Raises: CorruptFile naming the file, SchemaMismatch when old values do not fit the table's type, StaleRead when a
-        file was deleted since.
+        file has been deleted since.
     """
     if limit is not None:
         if plan.keeps_all_rows:
@@ -124,7 +124,7 @@ def _first_rows(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.Re
 class _FileAhead:
     """A file that is being read by another thread."""
 
-    waiting: queue.Queue[pa.RecordBatch | None] = field(default_factory=lambda: queue.Queue(_BATCHES_AHEAD))
+    buffer: queue.Queue[pa.RecordBatch | None] = field(default_factory=lambda: queue.Queue(_BATCHES_AHEAD))
     work: list[Future[None]] = field(default_factory=list)
     warnings: list[tuple[str, type[Warning]]] = field(default_factory=list)
 
@@ -152,17 +152,17 @@ class _FileAhead:
             self.put(None, stop)
 
     def put(self, batch: pa.RecordBatch | None, stop: threading.Event) -> bool:
-        """Hand a batch over, False when the reader has stopped."""
+        """Hand over a batch; False if the reader has stopped."""
         while not stop.is_set():
             try:
-                self.waiting.put(batch, timeout=_POLL_S)
+                self.buffer.put(batch, timeout=_POLL_S)
             except queue.Full:
                 continue
             return True
         return False
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        while (batch := self.waiting.get()) is not None:
+        while (batch := self.buffer.get()) is not None:
             warn_of(self.warnings)
             yield batch
         warn_of(self.warnings)
@@ -170,7 +170,7 @@ class _FileAhead:
 
 
 def warn_of(warnings: list[tuple[str, type[Warning]]]) -> None:
-    """Give the caller the warnings of another thread, each once."""
+    """Repeat the warnings of another thread for the caller, each once."""
     while warnings:
         warn_caller(*warnings.pop(0))
 
@@ -178,7 +178,7 @@ def warn_of(warnings: list[tuple[str, type[Warning]]]) -> None:
 def read_slice(
     plan: ReadPlan, storage: Storage, read: ReadSlice, *, batch_rows: int = BATCH_ROWS
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of one slice that the plan's query returns. Raises StaleRead when a file of it was deleted."""
+    """The rows of one slice that the plan's query returns. Raises StaleRead if one of its files was deleted."""
     with stale_read_if_missing(storage):
         if read.change is not None:
             assert plan.changes is not None
@@ -202,8 +202,8 @@ def filtered(plan: ReadPlan, source: Iterator[pa.RecordBatch]) -> Iterator[pa.Re
 def read_log_rows(plan: ReadPlan, read: ReadSlice, version_column: str) -> Iterator[pa.RecordBatch]:
     """The rows of a slice that come from its log files, as the query returns them.
 
-    Args:    version_column: one more column, the last: what `ReplacedBaseRows.lost` calls the row, null where
-        nothing can.
+    Args:    version_column: the name of an additional last column: the row's name in `ReplacedBaseRows.lost`, or
+             null if it has none.
     """
     assert plan.merge is not None
     row_filter = RowFilter.of(plan.predicate, plan.read_schema)
@@ -219,7 +219,7 @@ def read_log_rows(plan: ReadPlan, read: ReadSlice, version_column: str) -> Itera
 def split_read(plan: ReadPlan, read: ReadSlice, *, keeps_blocks: bool = False) -> SplitSlice:
     """The numbers of replaced base rows of a slice, and its rows from log files as the query returns them.
 
-    Args:    keeps_blocks: log blocks stay in the cache of files for later queries.
+    Args:    keeps_blocks: log blocks are cached for later queries.
     Raises:  CorruptFile, StaleRead when a file was deleted.
     """
     assert plan.merge is not None
@@ -251,7 +251,7 @@ def base_rows(
 
 
 def _merged_rows(plan: ReadPlan, read: ReadSlice, batch_rows: int) -> Iterator[pa.RecordBatch]:
-    """Base and log rows merged; filters come after, because a row that fails one may hide one that passes."""
+    """Base and log rows, merged before filters apply, because a row that fails a filter may hide one that passes."""
     assert plan.merge is not None
     from_path = read.from_path
     keys = key_filter(plan, read)
@@ -260,7 +260,7 @@ def _merged_rows(plan: ReadPlan, read: ReadSlice, batch_rows: int) -> Iterator[p
 
 
 def _stored_columns(plan: ReadPlan, read: ReadSlice) -> list[str]:
-    """Columns of `plan.read_schema` that come from files; the key when there is none, to count rows by."""
+    """Columns of `plan.read_schema` that come from files; the key if there are none, to count rows by."""
     assert plan.merge is not None
     from_path, stored = read.from_path, set(plan.merge.schema.names)
     return [name for name in plan.read_schema.names if name in stored and name not in from_path] or [RECORD_KEY]
@@ -269,7 +269,7 @@ def _stored_columns(plan: ReadPlan, read: ReadSlice) -> list[str]:
 def _conversion(
     plan: ReadPlan, read: ReadSlice, reader: BaseFileReader
 ) -> tuple[list[str], Callable[[pa.RecordBatch], pa.RecordBatch]]:
-    """Which of the file's columns to read, and how a batch of them becomes one of `plan.read_schema`."""
+    """The file's columns to read, and a function that turns a batch of them into one of `plan.read_schema`."""
     from_path = read.from_path
     target = plan.read_schema
     stored = pa.schema([f for f in target if f.name not in from_path])
@@ -280,12 +280,12 @@ def _conversion(
         rows = project(columns.named(batch), stored)
         return with_path_values(rows, from_path, target) if from_path else rows
 
-    # A file that has none of the columns still says how many rows there are.
+    # A file that has none of the columns still gives the number of rows.
     return names or reader.schema.names[:1], convert
 
 
 def row_group_test(plan: ReadPlan, read: ReadSlice, reader: BaseFileReader) -> RangeTest | None:
-    """May a row group hold a matching row? None when the statistics don't decide."""
+    """A test if a row group may hold a matching row; None if the statistics don't decide."""
     trusted = trusted_ranges(plan, read, reader)
     return None if trusted is None else lambda ranges: may_match(plan.predicate, trusted(ranges))
 
@@ -293,7 +293,7 @@ def row_group_test(plan: ReadPlan, read: ReadSlice, reader: BaseFileReader) -> R
 def trusted_ranges(
     plan: ReadPlan, read: ReadSlice, reader: BaseFileReader
 ) -> Callable[[Callable[[Column], ValueRange | None]], Ranges] | None:
-    """Of the ranges of a row group those by which the plan's filter can be decided; None when there are none.
+    """A function that returns the ranges of a row group against which the filter can be tested; None if there are none.
 
     Statistics are in the file's types and names; where those are not the query's, they are not used.
     """
@@ -318,7 +318,7 @@ def trusted_ranges(
 
 
 def key_filter(plan: ReadPlan, read: ReadSlice) -> KeyFilter | None:
-    """The only values of the table's key field that rows of a slice may have, where the filter says them."""
+    """The only values of the table's key field that rows of a slice may have, if the filter names them."""
     name = plan.key_field
     if name is None or plan.keeps_all_rows or plan.internal_schemas or name in read.from_path:
         return None
@@ -331,5 +331,5 @@ def key_filter(plan: ReadPlan, read: ReadSlice) -> KeyFilter | None:
     try:
         pa.array(values, kind)
     except (pa.ArrowException, TypeError, OverflowError):
-        return None  # literals of another type
+        return None  # the literals are of another type
     return KeyFilter(name, values, kind)

@@ -1,8 +1,8 @@
 """Checks of the metadata table's statistics and bloom filters, and the common terms of all its checks.
 
 `column_stats`, `partition_stats` and `bloom_filters` compare the records of one partition of the metadata table with
-the rows and files that they describe. Every check of the metadata table takes a `Compared`, the part of the table that
-it looks at, and yields a `Difference` for each error.
+the rows and files that they describe. Every check of the metadata table takes a `Compared`, the part of the table to
+check, and yields a `Difference` for each error.
 Source: docs/formats/metadata-table.md, "Statistics", "Statistics of partitions", "Bloom filters", "Records";
 docs/reading.md, "The metadata table".
 """
@@ -35,12 +35,12 @@ from pyhudi.view.file_system_view import FileSystemView
 __all__ = ["KEYS_SHOWN", "Compared", "Difference", "bloom_filters", "column_stats", "partition_stats"]
 
 
-KEYS_SHOWN = 5  # in one difference, which also says how many there are
+KEYS_SHOWN = 5  # in one difference, which also has their number
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Difference(Result):
-    """One thing that the metadata table says and that is not so. `partition`: of the metadata table."""
+    """One error in the metadata table. `partition`: of the metadata table."""
 
     partition: str
     where: str
@@ -53,8 +53,8 @@ class Difference(Result):
 
 @dataclass(frozen=True)
 class Compared:
-    """A metadata table, and the newest slices of the file groups that it is compared with. `is_whole`: they are all
-    that the table has. `merger_classes`: the caller's mergers.
+    """A metadata table, and the newest slices of the file groups with which it is compared. `is_whole`: they are all
+    of the table. `merger_classes`: the caller's mergers.
     """
 
     table: MetadataTable
@@ -69,7 +69,7 @@ class Compared:
         return frozenset(file_slice.group for file_slice in self.slices)
 
     def plan(self, columns: Sequence[str], groups: Collection[FileGroupId] | None = None) -> ReadPlan:
-        """How their rows are read, without the metadata table. `groups`: of other file groups than those compared.
+        """The plan that reads their rows without the metadata table. `groups`: other file groups than those compared.
 
         Partition columns have the values that the files hold, as in the metadata table. A query shows the path's, which
         differ where a row stayed in its partition (`update.partition.path=false`).
@@ -90,7 +90,7 @@ _FILTERS_AT_ONCE = 64  # a filter of 10,000 keys has some 70 kB
 
 
 def column_stats(compared: Compared, partition: str) -> Iterator[Difference]:
-    """Counts that are not those of the rows of base files, and bounds that do not hold them."""
+    """Counts that differ from the rows of base files, and bounds that do not enclose them."""
     base_files = [file_slice.base_file for file_slice in compared.slices if file_slice.base_file is not None]
     stats = _stats(compared, partition, base_files)
     rows: dict[str, list[int]] = {}
@@ -132,9 +132,9 @@ def _one_column(partition: str, stats: pa.Array, base_file: BaseFile, values: pa
 
 
 def _outside(partition: str, where: str, stats: pa.Array, values: pa.Array | pa.ChunkedArray) -> Iterator[Difference]:
-    """Nothing where all values are within the bounds that the one record has, if it has any."""
+    """A difference if values are outside the bounds of the only record; none if it has no bounds."""
     if pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py():
-        return  # real Hudi writes 0.0 for both bounds then, and readers must not go by them
+        return  # real Hudi then writes 0.0 for both bounds, and readers must not use them
     has_type = stats.type.get_field_index("valueType") >= 0 and stats[0]["valueType"].is_valid
     least, greatest = (bounds(pc.struct_field(stats, name), values.type, has_type)[0] for name in _BOUNDS)
     if least.is_valid and greatest.is_valid:
@@ -148,7 +148,7 @@ def _outside(partition: str, where: str, stats: pa.Array, values: pa.Array | pa.
 
 
 def partition_stats(compared: Compared, partition: str) -> Iterator[Difference]:
-    """Bounds that queries go by and that do not hold the rows of their partition. They may be too wide: real Hudi, and
+    """Bounds that queries use and that do not enclose the rows of their partition. They may be too wide: real Hudi, and
     PyHudi with it, leaves them as they are after compactions.
     """
     stats = compared.table.records(partition).column(_PAYLOAD).combine_chunks()
@@ -162,16 +162,16 @@ def partition_stats(compared: Compared, partition: str) -> Iterator[Difference]:
         of_path.setdefault(str(path), []).append(row)
     for path, rows in of_path.items():
         slices = tuple(read for read in plan.slices if read.file_slice.group.partition_path == path)
-        wrong: set[int] = set()
+        wrong_rows: set[int] = set()
         for batch in read_batches(replace(plan, slices=slices), compared.table.data.storage) if slices else ():
             batch_names = set(batch.schema.names)
             for row in rows:
                 name = str(names[row].as_py())
-                if row in wrong or name not in batch_names:
+                if row in wrong_rows or name not in batch_names:
                     continue
                 where = f"{path or '.'}, column {name!r}"
                 for difference in _outside(partition, where, stats.slice(row, 1), batch.column(name)):
-                    wrong.add(row)
+                    wrong_rows.add(row)
                     yield difference
 
 
@@ -179,7 +179,7 @@ def partition_stats(compared: Compared, partition: str) -> Iterator[Difference]:
 
 
 def bloom_filters(compared: Compared, partition: str) -> Iterator[Difference]:
-    """Filters that are not those of the files' footers, and those that are not there."""
+    """Filters that differ from those of the files' footers, and missing ones."""
     table = compared.table
     base_files = {
         file_slice.base_file.path: file_slice.base_file

@@ -1,19 +1,19 @@
-"""Does the metadata table tell the truth? Its records against the files and rows of the table.
+"""Validation of the metadata table: its records are compared with the files and rows of the table.
 
 `validate` compares each partition of the metadata table:
 
-    files            against a listing of the table's folders: the visible files, with their sizes
-    column_stats     against the rows of the visible base files: counts are equal, bounds hold
-    partition_stats  against the rows: bounds hold
-    bloom_filters    against the footers of the visible base files
-    record_index     against the rows: exactly the live keys, in the file group that has them
-    secondary_...    against the rows: exactly the pairs of value and key
+    files            with a listing of the table's folders: the visible files, with their sizes
+    column_stats     with the rows of the visible base files: counts are equal, bounds hold
+    partition_stats  with the rows: bounds hold
+    bloom_filters    with the footers of the visible base files
+    record_index     with the rows: exactly the live keys, in the file group that has them
+    secondary_...    with the rows: exactly the pairs of value and key
     all of them      each record is in the file group that its key belongs to, where a look-up searches it
 
 The checks of statistics and bloom filters are in `statistics_validation.py`, those of the indexes of rows here.
 
-A sample consists of file groups. The metadata table must describe their files and rows rightly; its other records are
-not looked at. Real Hudi never looks: with a stale metadata table it loses rows silently.
+A sample consists of file groups. The metadata table must describe their files and rows correctly; its other records are
+not checked. Real Hudi never checks: with a stale metadata table it loses rows silently.
 Source: docs/formats/metadata-table.md, "Records", "Record index", "Secondary index"; docs/reading.md,
 "The metadata table".
 """
@@ -74,23 +74,23 @@ def record_index(compared: Compared, partition: str) -> Iterator[Difference]:
     is_global = MetadataKind.RECORD_INDEX.value.file_ids in groups_by_prefix(
         file_slice.group.file_id for file_slice in table.slices(partition)
     )
-    there = _rows(compared, compared.plan(_PLACE), is_global=is_global)
-    keys = there.column("key")
+    rows = _rows(compared, compared.plan(_PLACE), is_global=is_global)
+    keys = rows.column("key")
     records = table.records(partition) if compared.is_whole else table.lookup(partition, _texts(keys.unique()))
     listed = _listed(records, is_global=is_global)
     how: _How = "full outer" if compared.is_whole else "left outer"
-    wrong = _wrong(there, listed, how)
-    if not compared.is_whole and wrong.num_rows:  # it may have another row of this key, in a file group not looked at
-        named = wrong.column("listed").drop_null().to_pylist()
-        groups = {FileGroupId(*str(place).rsplit("/", 1)) for place in named}
+    wrong = _wrong(rows, listed, how)
+    if not compared.is_whole and wrong.num_rows:  # a file group outside the sample may have another row of this key
+        wrong_places = wrong.column("listed").drop_null().to_pylist()
+        groups = {FileGroupId(*str(place).rsplit("/", 1)) for place in wrong_places}
         elsewhere = _rows(compared, compared.plan(_PLACE, groups), is_global=is_global)
-        every = pa.concat_tables([there, elsewhere])
+        every = pa.concat_tables([rows, elsewhere])
         wrong = _wrong(every.filter(pc.is_in(every.column("id"), wrong.column("id").combine_chunks())), listed, how)
     for row in wrong.slice(0, KEYS_SHOWN).to_pylist():
         where = f"key {str(row['id']).rpartition(_BETWEEN)[2]!r}"
         yield Difference(partition, where, row["there"] or "no entry", row["listed"] or "no entry")
     if wrong.num_rows > KEYS_SHOWN:
-        yield Difference(partition, f"{wrong.num_rows} keys in all", "one right entry each", "others")
+        yield Difference(partition, f"{wrong.num_rows} keys in all", "one correct entry each", "others")
 
 
 def _rows(compared: Compared, plan: ReadPlan, *, is_global: bool) -> pa.Table:
@@ -108,9 +108,11 @@ def _listed(records: pa.Table, *, is_global: bool) -> pa.Table:
     return pa.table({"id": _ids(paths, keys, is_global=is_global), "listed": _places(paths, file_ids(places))})
 
 
-def _wrong(there: pa.Table, listed: pa.Table, how: _How) -> pa.Table:
-    """Keys without an entry for one of their rows. Keys of several rows (inserted twice) have one, of any of them."""
-    both = there.join(listed, "id", join_type=how)
+def _wrong(rows: pa.Table, listed: pa.Table, how: _How) -> pa.Table:
+    """Keys without an entry for one of their rows. A key of several rows (inserted twice) has one entry for one of
+    them.
+    """
+    both = rows.join(listed, "id", join_type=how)
     right = both.filter(pc.equal(both.column("there"), both.column("listed"))).column("id")
     return both.filter(pc.invert(pc.is_in(both.column("id"), right.combine_chunks())))
 
@@ -163,16 +165,17 @@ _Check: TypeAlias = Callable[[Compared, str], Iterator[Difference]]
 def validate(
     meta: MetaClient, *, sample: int | None = None, merger_classes: Sequence[str] = ()
 ) -> tuple[Difference, ...]:
-    """What the metadata table says wrongly; () when all of its partitions that can be checked are right, and when the
-    table has none. Reads all rows when there is an index of rows or statistics of partitions, and all base files when
-    there are column statistics; of a sample of file groups where `sample` says how many, chosen anew each time.
+    """The errors in the metadata table; () if its checkable partitions have none, and for a table without one.
+
+    All rows are read if there is an index of rows or statistics of partitions, all base files if there are column
+    statistics. `sample`: only this number of file groups is compared, a new random choice in each call.
 
     Args:   merger_classes: paths of the caller's mergers ("module:Class"), for tables with merge mode CUSTOM.
     Raises: ConfigError for a sample of none; UnsupportedTable when rows must be read and the table's merger is unknown;
             MetadataTableDamaged, CorruptFile.
     """
     if sample is not None and sample < 1:
-        raise ConfigError(f"sample={sample}: give how many file groups are compared, 1 or more; None: all.")
+        raise ConfigError(f"sample={sample}: give the number of file groups to compare, 1 or more; None: all.")
     table = MetadataTable.open(meta)
     if table is None:
         return ()
@@ -193,7 +196,7 @@ def _checks(partition: str) -> Sequence[_Check]:
 
 
 def _misplaced(compared: Compared, partition: str) -> Iterator[Difference]:
-    """Records in another file group than the one that their key belongs to."""
+    """Records in another file group than the one to which their key belongs."""
     if not compared.is_whole:
         return
     table = compared.table
@@ -218,10 +221,10 @@ def _files(compared: Compared, partition: str) -> Iterator[Difference]:
     for path in view.partitions():
         name = stored_partition(path)
         listed = {file: entry["size"] for file, entry in records.get(name) or () if not entry["isDeleted"]}
-        there = dict(_visible_files(view, path))
-        if there and name not in listed_partitions:
+        visible = dict(_visible_files(view, path))
+        if visible and name not in listed_partitions:
             yield Difference(partition, ALL_PARTITIONS_KEY, f"the partition {name!r}", "no entry")
-        for file, size in there.items():
+        for file, size in visible.items():
             if listed.get(file) != size and not (
                 file not in listed and _is_pending_log(table.data, data_path(path, file))
             ):
@@ -229,7 +232,7 @@ def _files(compared: Compared, partition: str) -> Iterator[Difference]:
         stored = {entry.name for entry in table.data.storage.list(path)}
         for file in sorted(listed.keys() - stored):
             if data_path(path, file) in cleaned:
-                continue  # its record goes when the clean is complete
+                continue  # its record is deleted when the clean is complete
             yield Difference(partition, f"{name}/{file}", "no entry", "an entry, but there is no such file")
 
 
@@ -238,13 +241,13 @@ def _visible_files(view: FileSystemView, partition_path: str) -> Iterator[tuple[
         for file_slice in group.slices:
             if file_slice.base_file is not None:
                 yield file_slice.base_file.name, file_slice.base_file.size_bytes
-            # An empty one is left of a dead writer: it holds nothing, and no record may name a file without bytes.
+            # An empty one was left by a dead writer, and no record may name a file without bytes.
             yield from ((log.name, log.size_bytes) for log in file_slice.log_files if log.size_bytes)
 
 
 def _is_pending_log(meta: MetaClient, path: str) -> bool:
-    """Whether only pending writes have written a log file, so that the metadata table does not know it yet. Below table
-    version 8 the name of a log file does not tell its writer; its blocks do.
+    """True if only pending writes have written a log file, so that the metadata table does not list it yet. Below table
+    version 8 the blocks of a log file name its writers, not its file name.
     """
     if meta.config.format.has_own_log_files or LogFileName.parse(path.rpartition("/")[2]) is None:
         return False

@@ -31,5 +31,5 @@ def test_a_pattern_is_compared_with_the_end_of_the_path(glob: str, matches: bool
 
 @pytest.mark.parametrize("glob", ["/{a,b", "/a}", "/[z-a]/*"])
 def test_a_pattern_whose_brackets_do_not_fit_is_refused(glob: str) -> None:
-    with pytest.raises(ConfigError, match="is no pattern"):
+    with pytest.raises(ConfigError, match="is no valid pattern"):
         path_pattern(glob)

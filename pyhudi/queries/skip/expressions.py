@@ -40,15 +40,22 @@ from pyhudi.queries.skip.skipper import Answer, SkipRequest
 __all__ = ["MAX_BLOOM_VALUES", "BloomFilters", "depends_on_zone", "expression_indexes", "in_any_zone"]
 
 
-_APART = timedelta(hours=18)  # of a zone and UTC, at most: java.time has none beyond
+_MAX_OFFSET = timedelta(hours=18)  # of a zone to UTC: java.time has no larger ones
 _IN_ORDER = ("yyyy", "MM", "dd", "HH", "mm", "ss")
 _CODES = {"yyyy": "%Y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M", "ss": "%S"}
-_LONGEST = {"yyyy": 366, "MM": 31, "dd": 1, "HH": 1, "mm": 1, "ss": 1}  # days that a text with this last part is of
+_LONGEST = {
+    "yyyy": 366,
+    "MM": 31,
+    "dd": 1,
+    "HH": 1,
+    "mm": 1,
+    "ss": 1,
+}  # days that a text covers whose last part this is
 _YEAR_DIGITS = 4
 
 
 def expression_indexes(table: MetadataTable, predicate: Predicate, *, blooms: bool = False) -> Mapping[Call, str]:
-    """The functions in a predicate that have an index which may be used → its partition in the metadata table.
+    """Functions in the predicate with a usable index → its partition in the metadata table.
 
     Args:   blooms: indexes of bloom filters; else those of ranges. Raises CorruptFile.
     """
@@ -76,12 +83,12 @@ def in_any_zone(call: Call, column_type: pa.DataType, stored: ValueRange) -> Val
 
 
 def depends_on_zone(call: Call, column_type: pa.DataType) -> bool:
-    """Does the session's time zone change the function's result for a column of this type?"""
+    """True if the session's time zone changes the function's result for a column of this type."""
     return FUNCTIONS[call.function].depends_on_zone and not pa.types.is_date32(column_type)
 
 
 def _widening(call: Call) -> Callable[[Value, bool], Value] | None:
-    """Widens a bound (and whether it is the upper one) to a bound in UTC; None when nothing can."""
+    """A function that widens a bound (True: an upper one) to a bound in UTC; None if that is impossible."""
     if call.function in ("from_unixtime", "date_format"):
         pattern = dict(call.options)["format"]
         return (lambda text, upper: _moved_text(text, pattern, upper)) if _is_ordered(pattern) else None
@@ -93,7 +100,7 @@ def _widening(call: Call) -> Callable[[Value, bool], Value] | None:
 
 
 def _is_ordered(pattern: str) -> bool:
-    """Are texts of this pattern in the order of their times?"""
+    """True if texts of this pattern sort in the order of their times."""
     parts = tuple(part for part in pattern_fields(pattern) or () if part in _CODES)
     return bool(parts) and parts == _IN_ORDER[: len(parts)]
 
@@ -104,9 +111,9 @@ def _moved_text(text: str, pattern: str, upper: bool) -> str | None:
     try:
         moment = datetime.strptime(text, code)
         if _text(moment, parts) != text:
-            return None  # a year of more digits, or nothing that this pattern makes
+            return None  # a year of more digits, or a text that this pattern can't produce
         longest = timedelta(days=_LONGEST[[part for part in parts if part in _CODES][-1]])
-        return _text(moment + longest + _APART if upper else moment - _APART, parts)
+        return _text(moment + longest + _MAX_OFFSET if upper else moment - _MAX_OFFSET, parts)
     except (ValueError, OverflowError):
         return None
 
@@ -130,14 +137,14 @@ def _moved_day(day: date, upper: bool) -> date | None:
         return None
 
 
-# Values that a query looks up in bloom filters: with more of them, every filter has one, by chance or rightly.
+# The limit for values that a query looks up in bloom filters: with more values, nearly every filter seems to have one.
 MAX_BLOOM_VALUES = 1000
 _FILTERS_AT_ONCE = 64  # in memory; Hudi's own have some 430 kB each
 _PAYLOAD = MetadataKind.BLOOM_FILTERS.payloads[0]
 
 
 class BloomFilters:
-    """Skips base files that surely lack the values which the filter asks for of a function."""
+    """Skips base files that surely lack the values that the filter compares a function with."""
 
     name = "bloom filters of expressions"
 
@@ -158,15 +165,15 @@ class BloomFilters:
 
 
 def _texts(predicate: Predicate, call: Call, schema: pa.Schema) -> pa.Array | None:
-    """The texts of the only values with which a row can pass; None when there may be others."""
+    """The texts of the only values with which a row can pass; None if there may be others."""
     values = exact_values(predicate, call)
     of_times = FUNCTIONS[call.function].depends_on_zone and not pa.types.is_date32(resolve(call.column, schema)[1])
     if values is None or len(values) > MAX_BLOOM_VALUES or of_times:
-        return None  # nothing tells in which time zone Spark made the filters
+        return None  # the time zone in which Spark made the filters is unknown
     try:
         return pa.array(values, resolve_operand(call, schema)[1]).cast(pa.string())
     except (pa.ArrowException, TypeError, OverflowError):
-        return None  # values that are none of the function's type
+        return None  # the values are not of the function's type
 
 
 def _without(table: MetadataTable, index: str, slices: Sequence[FileSlice], texts: pa.Array) -> set[FileSlice]:

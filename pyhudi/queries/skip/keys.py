@@ -10,8 +10,8 @@ Each of them takes two steps:
       secondary index     the record keys with these values
       record index        the file groups of these keys; slices of all others are skipped
 
-Both work within AND and OR. Both indexes describe only the live rows of the newest snapshot, so other queries do
-without them. The record index has one location for a key. If inserts put rows with one key into several file groups, a
+Both work within AND and OR. Both indexes describe only the live rows of the newest snapshot, so other queries don't
+use them. The record index has one location for a key. If inserts put rows with one key into several file groups, a
 query would lose rows. So queries use the index only if the caller states that no such keys exist
 (`hoodie.pyhudi.read.unique.keys`).
 Source: docs/formats/metadata-table.md, "Record index", "Secondary index"; docs/reading.md, "The metadata table".
@@ -64,8 +64,8 @@ def _groups_of_locations(records: pa.Table) -> frozenset[FileGroupId]:
     return frozenset(FileGroupId(str(path), str(file_id)) for path, file_id in rows)
 
 
-# Keys that a query looks up. A look-up decompresses a block of the index for each of them, so that opening the files
-# costs less from some thousands on, and values of several fields must not multiply without end.
+# The limit for keys that a query looks up. A look-up decompresses a block of the index for each key, so from some
+# thousands on opening the files costs less. The limit also bounds the combinations of values of several fields.
 MAX_KEYS = 10000
 _RECORD_INDEX = MetadataKind.RECORD_INDEX.value.prefix
 
@@ -85,19 +85,19 @@ class RecordIndex:
 
 
 def groups_with_keys(table: MetadataTable, keys: frozenset[str]) -> frozenset[FileGroupId] | None:
-    """The file groups that have these keys; None when the index can't say it of the table as it was loaded.
+    """The file groups that have these keys; None if the index does not describe the table as it was loaded.
 
     Raises: CorruptFile, MetadataTableDamaged.
     """
     if _RECORD_INDEX not in table.partitions:
         return None
     groups = _groups_of_locations(table.lookup(_RECORD_INDEX, keys))
-    # A write that this query does not see may have moved rows; nothing in an index that was built anew since shows it.
+    # A write that this query does not see may have moved rows; an index that was rebuilt since does not show it.
     return groups if table.data.is_current() else None
 
 
 def exact_keys(predicate: Predicate, config: TableConfig, schema: pa.Schema) -> frozenset[str] | None:
-    """The keys of all rows that can pass; None when the predicate does not say them, or says too many.
+    """The keys of all rows that can pass; None if the predicate does not name them, or names too many.
 
     Args:   predicate: bound to `schema`.
     """
@@ -130,11 +130,11 @@ def _keys_of_fields(predicate: Predicate, config: TableConfig, schema: pa.Schema
         batch = pa.RecordBatch.from_arrays(columns, names=list(fields))
         return frozenset(_made(batch, config))
     except (HudiError, pa.ArrowException, TypeError, OverflowError):
-        return None  # values that no key is made of, or a generator that needs whole rows: the files are read
+        return None  # values that can't be keys, or a generator that needs whole rows: the files are read
 
 
 def _made(batch: pa.RecordBatch, config: TableConfig) -> Iterator[str]:
-    """The keys of these rows; of one field alone also in the other form that COMPLEX has had (`name:value`)."""
+    """The keys of these rows; for a single field also in the other form of COMPLEX (`name:value`)."""
     generator = from_options(config.properties, table_version=config.table_version)
     if not isinstance(generator, BuiltInKey):
         raise pa.ArrowInvalid(f"{generator.type_name} makes keys of whole rows")
@@ -145,33 +145,33 @@ def _made(batch: pa.RecordBatch, config: TableConfig) -> Iterator[str]:
 
 
 def sole_key_field(config: TableConfig, schema: pa.Schema) -> str | None:
-    """The one column of which record keys are made, if rows have the same key just when they have the same value."""
+    """The only column of the record key, if rows have the same key exactly when they have the same value."""
     fields = config.record_key_fields
     if len(fields) != 1 or not _is_plain(fields[0], schema):
         return None
     try:
         generator = from_options(config.properties, table_version=config.table_version)
     except HudiError:
-        return None  # of an unknown kind
+        return None  # a generator of an unknown kind
     return fields[0] if isinstance(generator, BuiltInKey) else None
 
 
 def _is_plain(name: str, schema: pa.Schema) -> bool:
-    """Is it a column whose equal values make equal keys, whatever the options? Others are too subtle (-0.0, times)."""
+    """True for columns whose equal values make equal keys with any options; not for floats (-0.0) and times."""
     at = schema.get_field_index(name)
     kind = schema.field(at).type if at >= 0 else pa.null()
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)
 
 
 def _values(predicate: Predicate, column: Column) -> tuple[Value, ...] | None:
-    """The only values of the column with which a row can pass; None when there may be others."""
+    """The only values of the column with which a row can pass; None if there may be others."""
     values = exact_values(predicate, column)
     return values if values is None or len(values) <= MAX_KEYS else None
 
 
-# Values that a query looks up: each costs a block of the index, and predicates with many skip few files.
+# The limit for values that a query looks up: each costs a block of the index, and predicates with many skip few files.
 MAX_VALUES = 1000
-# Record keys that values may lead to: beyond some thousands the look-ups in the record index cost more than the files.
+# The limit for record keys of these values: beyond some thousands the look-ups cost more than opening the files.
 MAX_KEYS_OF_VALUES = 10000
 
 
@@ -197,8 +197,8 @@ class SecondaryIndexes:
 def _groups_with_values(
     table: MetadataTable, predicate: Predicate, schema: pa.Schema, from_path: Collection[str]
 ) -> frozenset[FileGroupId] | None:
-    """The file groups that have rows with the values that the predicate asks for in indexed columns; None when no index
-    can say it of the table as it was loaded.
+    """The file groups that have rows with the predicate's values in indexed columns; None when no index
+    describes the table as it was loaded.
 
     Args:   predicate: bound to `schema`; from_path: columns whose values are not those in the files.
     Raises: CorruptFile, MetadataTableDamaged.
@@ -220,7 +220,7 @@ def _groups_with_values(
 
 
 def _indexes(table: MetadataTable, columns: Collection[str]) -> Mapping[str, str]:
-    """Column → the partition of its index, for those of the columns that have one which can be followed."""
+    """Column → the partition of its index, for columns with a usable one."""
     names = [name for name in table.partitions if kind_of(name) is MetadataKind.SECONDARY_INDEX] if columns else []
     definitions = read_index_definitions(table.data.storage).by_name if names else {}
     return {
@@ -233,7 +233,7 @@ def _indexes(table: MetadataTable, columns: Collection[str]) -> Mapping[str, str
 
 
 def _texts(predicate: Predicate, field: pa.Field, table_version: int) -> list[str] | None:
-    """The texts of the only values of the column with which a row can pass; None when there may be others."""
+    """The texts of the only values of the column with which a row can pass; None if there may be others."""
     values = exact_values(predicate, Column((field.name,)))
     plain = pa.types.is_string(field.type) or pa.types.is_integer(field.type) or pa.types.is_date32(field.type)
     if values is None or len(values) > MAX_VALUES or not plain:
@@ -241,7 +241,7 @@ def _texts(predicate: Predicate, field: pa.Field, table_version: int) -> list[st
     try:
         return [str(text) for text in secondary_texts(pa.array(values, field.type), table_version).to_pylist()]
     except (pa.ArrowException, TypeError, OverflowError):
-        return None  # values that are none of the column's type: the files are read
+        return None  # the values are not of the column's type: the files are read
 
 
 def _groups(table: MetadataTable, partition: str, texts: list[str]) -> frozenset[FileGroupId] | None:
@@ -252,7 +252,7 @@ def _groups(table: MetadataTable, partition: str, texts: list[str]) -> frozenset
         return None
     records = table.lookup(_RECORD_INDEX, keys)
     if records.num_rows < len(keys):
-        return None  # the record index lacks some of the keys: one of both is wrong
+        return None  # the record index lacks some of the keys, so one of the two indexes is wrong
     return _groups_of_locations(records)
 
 

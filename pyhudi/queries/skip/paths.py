@@ -1,10 +1,10 @@
 """PathColumns: the values that the path of a partition gives to its columns, and the partitions that it skips.
 
-As in real Hudi, a partition column has the path's value wherever the path gives it exactly, whatever the file says: a
-global index that leaves a key in its partition stores the new value in the file, and "" is stored with null in the
-default partition. So the rows of a query agree with the partitions that it skips. Where a path leaves a doubt (values
-with slashes, formatted times, floating point, columns inside structs) the file's value counts and skips nothing.
-Source: docs/formats/keys.md, "Partition paths", "Custom", "Times", "Automatic keys", "Text of values".
+As in real Hudi, a partition column has the path's value wherever the path gives it exactly, even if the file has
+another: a global index that leaves a key in its partition stores the new value in the file, and "" is stored with null
+in the default partition. So the rows of a query agree with the partitions that it skips. Where a path is ambiguous
+(values with slashes, formatted times, floating point, columns inside structs) the file's value counts and no partition
+is skipped. Source: docs/formats/keys.md, "Partition paths", "Custom", "Times", "Automatic keys", "Text of values".
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _DAY = re.compile(r"\d{4}([-/])\d\d\1\d\d")
 
 
 class PathColumns:
-    """The partition columns of a schema, whose values paths tell. What a table says of them is looked up once.
+    """The partition columns of a schema whose values are in paths. The table's properties are read once.
 
     Args:    schema: fields that it lacks are left out.
     """
@@ -58,18 +58,18 @@ class PathColumns:
         self._names = frozenset(schema.names)
 
     def _tells_of(self, columns: Iterable[Column]) -> bool:
-        """Can a path tell anything of one of these columns?"""
+        """True if a path may have the value of one of these columns."""
         in_path = {PARTITION_PATH_COLUMN, *(Column((field,)) for field in self._fields)}
         return not in_path.isdisjoint(columns)
 
     def skipped(self, partitions: Iterable[str], predicate: Predicate) -> tuple[str, ...]:
-        """The partitions whose path says that none of their rows passes."""
+        """The partitions none of whose rows can pass, by their paths."""
         if not self._tells_of(columns_of(predicate)) and may_match(predicate, {}):
             return ()
         return tuple(path for path in partitions if not may_match(predicate, self.ranges(path)))
 
     def values(self, partition_path: str) -> PathValues:
-        """The columns whose value in this partition must come from the path: the files lack or differ by rule.
+        """The columns whose value in this partition must come from the path: the files lack it, or differ by design.
 
         Raises KeyGenError when a table has its partition columns in the path only and this path can't be divided.
         """
@@ -80,8 +80,8 @@ class PathColumns:
         return tuple((name, text) for name, text in values.items() if name in self._names)
 
     def parsed(self, partition_path: str) -> PathValues:
-        """The columns whose value the path gives. Files hold the same, but for keys that a global index left in their
-        partition when their own value changed.
+        """The columns whose value the path gives. Files hold the same, except for keys that a global index left in
+        their partition when their own value changed.
         """
         return tuple((name, text) for name, text, _ in self._parsed(partition_path))
 
@@ -97,7 +97,7 @@ class PathColumns:
         return ranges
 
     def _values_only_there(self, partition_path: str) -> Iterator[tuple[str, str | None]]:
-        """Columns that the files lack."""
+        """The columns that the files lack, with the texts of their values."""
         texts = partition_values(
             partition_path,
             self._fields,
@@ -116,8 +116,8 @@ class PathColumns:
         segments = partition_path.split("/") if len(fields) > 1 else [partition_path]
         if len(segments) != len(fields):
             return
-        named = [segment.startswith(f"{field}=") for segment, field in zip(segments, fields, strict=True)]
-        if not all(named) if self._is_hive_style else any(named):
+        is_hive_style = [segment.startswith(f"{field}=") for segment, field in zip(segments, fields, strict=True)]
+        if not all(is_hive_style) if self._is_hive_style else any(is_hive_style):
             return
         texts = split_partition_path(partition_path, fields, self._is_hive_style) or ()
         for field, kind, text in zip(fields, self._types, texts, strict=False):
@@ -127,7 +127,7 @@ class PathColumns:
                 yield field, None, kind
                 continue
             if text == OLD_DEFAULT_PARTITION and self._has_old_default:
-                continue  # rows without a value, or with this one
+                continue  # rows without a value, or with this text as the value
             if self._has_slash_dates and len(fields) == 1 and _is_text(kind):
                 if not _DAY.fullmatch(text):
                     continue  # the value may contain slashes
@@ -147,7 +147,7 @@ def _is_text(data_type: pa.DataType) -> bool:
 
 
 def _exact(text: str, data_type: pa.DataType) -> str | None:
-    """The text as Arrow casts it to the type; None when the column may hold something else than the path says."""
+    """The text as Arrow casts it to the type; None if the column may hold another value than the path."""
     if _is_text(data_type):
         return text
     if pa.types.is_integer(data_type) and _WHOLE_NUMBER.fullmatch(text):

@@ -1,6 +1,6 @@
 """Skipping files that a query need not open, by indexes and statistics of the metadata table.
 
-`skip_slices` asks the skippers one after the other:
+`skip_slices` calls the skippers one after the other:
 
     record index               the file groups that have the keys of the filter
     statistics of partitions   all files of a partition whose values can't pass
@@ -8,9 +8,8 @@
     column statistics          each file whose values can't pass
     bloom filters              each base file without the values of a function in the filter
 
-`Scan.explain` shows how many files each skipper takes out, and why. The record index has the last word: after its
-answer no other skipper is asked, because the remaining files have the rows. No skipper is asked for the keys of a query
-that has one file left to read.
+`Scan.explain` shows how many files each skipper skips, and why. The record index is final: after its answer no other
+skipper is called, because the remaining files have the rows. No skipper looks up keys if only one file is left to read.
 
 A metadata table that is damaged or out of date skips nothing: the caller gets a warning, and the query reads all files
 that the folders list.
@@ -46,7 +45,7 @@ __all__ = ["SKIPPERS", "MetadataSource", "MetadataTableIgnored", "Skipped", "met
 
 T = TypeVar("T")
 
-# In the order in which they are asked.
+# In the order in which they are called.
 SKIPPERS: tuple[Skipper, ...] = (
     RecordIndex(),
     PartitionStatistics(),
@@ -64,7 +63,7 @@ class MetadataTableIgnored(UserWarning):
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """The slices that one skipper took out of a query. `by`: its name; `why`: the columns in question; `files`: number
+    """The slices that one skipper skipped. `by`: its name; `why`: the columns of the filter; `files`: number
     of file slices.
     """
 
@@ -78,12 +77,12 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class MetadataSource:
-    """A metadata table that has all completed instants. Its records may be damaged all the same."""
+    """A metadata table that has all completed instants. Its records may still be damaged."""
 
     table: MetadataTable
 
     def read(self, reading: Callable[[], T]) -> T | None:
-        """What `reading` returns; None, with a warning, when it finds that the metadata table can't be read."""
+        """The result of `reading`; None, with a warning, if the metadata table can't be read."""
         try:
             return reading()
         except HudiError as error:
@@ -107,7 +106,7 @@ def metadata_source(meta: MetaClient) -> MetadataSource | None:
         more = f" and {len(missing) - _INSTANTS_SHOWN} more" if len(missing) > _INSTANTS_SHOWN else ""
         raise MetadataTableDamaged(
             f"{meta.storage.root}: the metadata table lacks the instants {', '.join(missing[:_INSTANTS_SHOWN])}{more}; "
-            f"another writer did not keep it up."
+            f"another writer did not update it."
         )
     except HudiError as error:
         _warn_ignored(meta, error)
@@ -115,11 +114,11 @@ def metadata_source(meta: MetaClient) -> MetadataSource | None:
 
 
 def _warn_ignored(meta: MetaClient, error: HudiError) -> None:
-    """Warn, unless files went away because the table has moved on: then the read starts again anyway."""
+    """Warn, unless files were deleted because the table has changed: then the read starts again anyway."""
     if isinstance(error, PathNotFound) and not meta.is_current():
         return
     warn_caller(
-        f"{error} This query lists folders instead. The next write builds the metadata table anew.",
+        f"{error} This query lists folders instead. The next write rebuilds the metadata table.",
         MetadataTableIgnored,
     )
 
@@ -133,7 +132,7 @@ def skip_slices(
     is_newest: bool,
     groups: Collection[FileGroupId] | None,
 ) -> tuple[list[ReadSlice], tuple[Skipped, ...]]:
-    """The slices that a query has to read, and what each skipper took out, in order.
+    """The slices that a query has to read, and those that each skipper skipped, in order.
 
     Args: predicate: bound to `schema`; is_newest: the query reads the newest state; groups: all file groups of the
         table, None where indexes of rows must not be used (see `SkipRequest`).
@@ -143,15 +142,15 @@ def skip_slices(
     knows_rows = table.knows_newest_rows
     request = SkipRequest(table, predicate, schema, keys, is_newest and knows_rows, groups if knows_rows else None)
     if keys is not None and len(reads) <= 1:
-        return reads, ()  # to look for keys in one file costs less than to ask whether to
+        return reads, ()  # searching one file for keys costs less than a look-up
     for skipper in SKIPPERS:
         answer = source.read(partial(skipper.ask, request, reads))
         if answer is None:
             continue
-        rest = list(compress(reads, answer.stays))
-        if len(rest) < len(reads):
-            steps.append(Skipped(skipper.name, _shown_columns(predicate), len(reads) - len(rest)))
-            reads = rest
+        remaining = list(compress(reads, answer.may_match))
+        if len(remaining) < len(reads):
+            steps.append(Skipped(skipper.name, _shown_columns(predicate), len(reads) - len(remaining)))
+            reads = remaining
         if answer.is_final:
             break
     return reads, tuple(steps)

@@ -1,4 +1,4 @@
-"""Skipper: one kind of statistics or index of the metadata table, which tells what slices a query need not open.
+"""Skipper: one kind of statistics or index of the metadata table that finds slices which a query need not open.
 
 Skippers read the metadata table and may raise any HudiError: `skip.py` calls them, and turns an error into "nothing
 skipped". A new kind is a class with this protocol, and its place in `skip.SKIPPERS`.
@@ -23,9 +23,9 @@ __all__ = ["Answer", "SkipRequest", "Skipper", "path_columns"]
 
 @dataclass(frozen=True, slots=True)
 class SkipRequest:
-    """The filter of a query, and the metadata table that may know which slices have no row that passes it.
+    """The filter of a query, and the metadata table that may show which slices have no row that passes it.
 
-    `predicate`: bound to `schema`. `keys`: the record keys of all rows that can pass, None when the filter does not say
+    `predicate`: bound to `schema`. `keys`: the record keys of all rows that can pass, None if the filter does not name
     them. `is_newest`: the query reads the newest state, and the metadata table describes its rows. `groups`: all file
     groups of the table; None where indexes of rows must not be used.
     """
@@ -40,24 +40,24 @@ class SkipRequest:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`stays`: for each slice, whether it may have a row that passes. `is_final`: later skippers are not asked, because
-    all slices that stay have such rows.
+    """`may_match`: for each slice, True if it may have a row that passes. `is_final`: later skippers are not called,
+    because all remaining slices have such rows.
     """
 
-    stays: Sequence[bool]
+    may_match: Sequence[bool]
     is_final: bool = False
 
 
 class Skipper(Protocol):
-    """Says which slices a query need not open."""
+    """Finds slices that a query need not open."""
 
     @property
     def name(self) -> str:
-        """What skips, as `Scan.explain` shows it."""
+        """The name that `Scan.explain` shows."""
         ...
 
     def ask(self, request: SkipRequest, slices: Sequence[ReadSlice]) -> Answer | None:
-        """Which of the slices stay; None when the metadata table does not say.
+        """Decide which slices may match; None if the metadata table can't tell.
 
         Raises: HudiError, when the metadata table can't be read.
         """
@@ -65,7 +65,7 @@ class Skipper(Protocol):
 
 
 def path_columns(slices: Sequence[ReadSlice]) -> dict[str, Collection[str]]:
-    """Partition path → the columns whose values come from the path, so that statistics of files say nothing of them."""
+    """Partition path → the columns whose values come from the path, so that statistics of files don't apply to them."""
     columns = dict[str, Collection[str]]()
     for read in slices:
         path = read.file_slice.group.partition_path

@@ -3,14 +3,14 @@
 `PartitionStatistics` skips whole partitions, `ColumnStatistics` single files. `stored_ranges` turns the statistics of
 files into ranges in the column's type.
 
-A file stays where its range is uncertain: for columns without statistics in one of a slice's files, for columns whose
+A file is read if its range is uncertain: for columns without statistics in one of a slice's files, for columns whose
 value comes from the path, and for tables with a schema history. The range of a slice covers all its files together,
 because a merged row may take one column from the base file and another from a log file.
 
-Statistics of whole partitions go first. Queries use only their bounds, and only for columns without floats. A file that
+Statistics of whole partitions are used first. Only their bounds count, and only for columns without floats. A file that
 lacks a column is not in these statistics, and in real Hudi neither are the values that a not-a-number hides. The
 statistics describe the newest state, so only queries of that state use them. On merge-on-read tables below version 9 no
-query does: Hudi 1.0 forgets base files in them while a compaction is pending.
+query does: Hudi 1.0 omits base files from them while a compaction is pending.
 Source: docs/formats/metadata-table.md, "Bounds", "Keys", "Statistics of partitions", "Statistics"; docs/reading.md,
 "The metadata table".
 """
@@ -59,7 +59,7 @@ _TIMESTAMP_KINDS = {"ms": (15, 18), "us": (16, 19), "ns": (17, 20)}  # unit → 
 
 
 def stored_ranges(stats: pa.Array, data_type: pa.DataType) -> RangeColumns:
-    """The ranges of statistics of files (structs), as far as they can be trusted; nothing is known without counts.
+    """The ranges in statistics of files (structs), as far as they can be trusted; unknown without counts.
 
     Raises: CorruptFile.
     """
@@ -67,11 +67,11 @@ def stored_ranges(stats: pa.Array, data_type: pa.DataType) -> RangeColumns:
     floating = pa.types.is_floating(data_type)
     if floating:
         # Apache Hudi writes zeros for a column with NaN, which bounds no other values.
-        wrong = pc.or_kleene(
+        unreliable = pc.or_kleene(
             pc.and_(pc.equal(low, 0.0), pc.equal(high, 0.0)), pc.or_kleene(pc.is_nan(low), pc.is_nan(high))
         )
         none = pa.scalar(None, data_type)
-        low, high = (pc.if_else(pc.fill_null(wrong, False), none, bound) for bound in (low, high))
+        low, high = (pc.if_else(pc.fill_null(unreliable, False), none, bound) for bound in (low, high))
     count, nulls = (pc.struct_field(stats, name) for name in ("valueCount", "nullCount"))
     has_counts = pc.and_(count.is_valid(), nulls.is_valid())
     may_be_null, only_null = (
@@ -82,27 +82,27 @@ def stored_ranges(stats: pa.Array, data_type: pa.DataType) -> RangeColumns:
 
 
 def stored_bounds(stats: pa.Array, name: str, data_type: pa.DataType) -> pa.Array:
-    """`minValue` or `maxValue` of statistics; null where there is none, or it is in another unit than the column.
+    """`minValue` or `maxValue` of statistics; null if there is none, or if it is in another unit than the column.
 
-    So are dates and times before 1900: Hudi takes them from the footers of files that Spark or a bootstrap left, and
-    nothing in the statistics says by which calendar they count (`formats/base/parquet_calendar.py`).
+    Dates and times before 1900 are null, too: Hudi takes them from the footers of files that Spark or a bootstrap
+    wrote, and the statistics don't name the calendar (`formats/base/parquet_calendar.py`).
     """
     least = _LEAST_SAFE.cast(data_type) if pa.types.is_date(data_type) or pa.types.is_timestamp(data_type) else None
-    known = _bounds(stats, name, data_type)
-    return known if least is None else pc.if_else(pc.less(known, least), pa.scalar(None, data_type), known)
+    bounds = _bounds(stats, name, data_type)
+    return bounds if least is None else pc.if_else(pc.less(bounds, least), pa.scalar(None, data_type), bounds)
 
 
 def _bounds(stats: pa.Array, name: str, data_type: pa.DataType) -> pa.Array:
     wrapped, kinds = pc.struct_field(stats, name), _value_types(stats)
     trusted = _trusted(stats, kinds, data_type)
-    parts, places, taken = [pa.nulls(0, data_type)], np.full(len(stats), -1), 0
+    parts, places, row_count = [pa.nulls(0, data_type)], np.full(len(stats), -1), 0
     for has_value_type in (True, False):
         rows = pc.and_(trusted, pc.equal(kinds.is_valid(), has_value_type)).to_numpy(zero_copy_only=False).nonzero()[0]
         if len(rows) == len(stats):
             return bounds(wrapped, data_type, has_value_type)
         parts.append(bounds(wrapped.take(pa.array(rows)), data_type, has_value_type))
-        places[rows] = np.arange(taken, taken + len(rows))
-        taken += len(rows)
+        places[rows] = np.arange(row_count, row_count + len(rows))
+        row_count += len(rows)
     return pa.concat_arrays(parts).take(pa.array(places, mask=places < 0))
 
 
@@ -114,13 +114,13 @@ def _value_types(stats: pa.Array) -> pa.Array:
 
 
 def _trusted(stats: pa.Array, kinds: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """Are the bounds in the unit, or the scale, of the column's type? Files may be older than the type."""
+    """A mask of the bounds in the unit, or the scale, of the column's type. Files may be older than the type."""
     everywhere = pa.repeat(pa.scalar(True), len(stats))
     if pa.types.is_timestamp(data_type):
         kinds_of_unit = pa.array(_TIMESTAMP_KINDS.get(data_type.unit, ()), pa.int32())
-        # Before version 9 nothing says the unit: Spark's has always been the microsecond.
-        unsaid = pa.repeat(pa.scalar(data_type.unit == "us"), len(stats))
-        return pc.if_else(kinds.is_valid(), pc.is_in(kinds, kinds_of_unit), unsaid)
+        # Before version 9 the unit is not stored: Spark's has always been the microsecond.
+        untyped = pa.repeat(pa.scalar(data_type.unit == "us"), len(stats))
+        return pc.if_else(kinds.is_valid(), pc.is_in(kinds, kinds_of_unit), untyped)
     if pa.types.is_decimal(data_type) and kinds.null_count < len(kinds):
         info = pc.struct_field(stats, ["valueType", "additionalInfo"])
         same_scale = pc.match_substring_regex(info, f",{data_type.scale}$")
@@ -131,20 +131,20 @@ def _trusted(stats: pa.Array, kinds: pa.Array, data_type: pa.DataType) -> pa.Arr
 _PARTITION = MetadataKind.COLUMN_STATS.value.prefix
 _OF_PARTITIONS = MetadataKind.PARTITION_STATS.value.prefix
 _PARTITIONS_BY_PREFIX = (
-    64  # so many partitions are looked up one by one; of more, all statistics of the column are read
+    64  # up to this number partitions are looked up one by one; for more, all statistics of the column are read
 )
 
 
 @dataclass(frozen=True, slots=True)
 class _StoredRanges:
-    """Ranges of one column, or function of one, by key of the statistics."""
+    """Ranges of one column, or of a function of it, by key of the statistics."""
 
     column: str
     keys: pa.Array
     ranges: RangeColumns
 
     def of_files(self, files: pa.Array) -> RangeColumns:
-        """The ranges of files, named by what their keys end with."""
+        """The ranges of files, by the ends of their keys."""
         keys = pc.binary_join_element_wise(column_stats_prefix(self.column), files, "")
         return self.ranges.take(pc.index_in(keys, self.keys))
 
@@ -159,7 +159,7 @@ class FileRanges:
     def which_may_match(
         self, reads: Sequence[ReadSlice], from_path: Mapping[str, Collection[str]]
     ) -> npt.NDArray[np.bool_]:
-        """Which slices can have a row that passes? `from_path`: see `path_columns`."""
+        """A mask of the slices that can have a row that passes. `from_path`: see `path_columns`."""
         may = np.ones(len(reads), np.bool_)
         several = np.array([read.merges and bool(read.file_slice.log_files) for read in reads], np.bool_)
         alone = [read for read, is_several in zip(reads, several.tolist(), strict=True) if not is_several]
@@ -173,7 +173,7 @@ class FileRanges:
     def _of_base_files(
         self, reads: Sequence[ReadSlice], from_path: Mapping[str, Collection[str]]
     ) -> npt.NDArray[np.bool_]:
-        """Of slices that are read from their base files alone."""
+        """Like `which_may_match`, for slices that are read from their base files alone."""
         paths = [read.file_slice.group.partition_path for read in reads]
         names = [read.base_file.name for read in reads]
         files = pa.array(file_keys(map(stored_partition, paths), names), pa.string())
@@ -190,7 +190,7 @@ class FileRanges:
             return np.array([self._may_match(read, from_path) for read in reads], np.bool_)
 
     def _may_match(self, read: ReadSlice, from_path: Mapping[str, Collection[str]]) -> bool:
-        """Of one slice, of as many files as it has."""
+        """True if a slice, with all of its files, can have a row that passes."""
         file_slice, partition = read.file_slice, read.file_slice.group.partition_path
         names = [file_slice.base_file.name] if file_slice.base_file is not None else []
         names += [log.name for log in file_slice.log_files] if read.merges else []
@@ -207,7 +207,7 @@ class FileRanges:
 
     @lazy_property
     def _by_key(self) -> Mapping[Operand, Mapping[str, ValueRange | None]]:
-        """The same as an object for each, for slices of several files and what Arrow can't compare."""
+        """The ranges as objects, for slices of several files and for values that Arrow can't compare."""
         return {
             operand: dict(zip(cast("list[str]", stored.keys.to_pylist()), stored.ranges.to_ranges(), strict=True))
             for operand, stored in self.stored.items()
@@ -217,7 +217,7 @@ class FileRanges:
 def load_file_ranges(
     table: MetadataTable, predicate: Predicate, schema: pa.Schema, partitions: Sequence[str]
 ) -> FileRanges | None:
-    """Statistics of the predicate's columns; None when they can't skip anything.
+    """Statistics of the predicate's columns; None if they can't skip any file.
 
     Args:    predicate: bound to `schema`; partitions: paths of the partitions to read.
     Raises:  CorruptFile, MetadataTableDamaged.
@@ -266,9 +266,9 @@ class PartitionStatistics:
 def partitions_that_may_match(
     table: MetadataTable, predicate: Predicate, schema: pa.Schema, from_path: Mapping[str, Collection[str]]
 ) -> frozenset[str] | None:
-    """The partitions that can have a row that passes, as of now; None when their statistics skip none.
+    """The partitions that can now have a row that passes; None if their statistics skip none.
 
-    Args:   predicate: bound to `schema`; from_path: see `path_columns`, of all partitions in question.
+    Args:   predicate: bound to `schema`; from_path: see `path_columns`, for all partitions to check.
     Raises: CorruptFile, MetadataTableDamaged.
     """
     columns, config = columns_of(predicate), table.data.config
@@ -283,7 +283,7 @@ def partitions_that_may_match(
     }
     if len(_matching(predicate, by_column, from_path)) == len(from_path):
         return None
-    # Of a column that writes do not index any more there are older ranges.
+    # A column that writes no longer index has outdated ranges.
     indexed = _indexed(table)
     by_column = {column: ranges for column, ranges in by_column.items() if ".".join(column.path) in indexed}
     paths = _matching(predicate, by_column, from_path)
@@ -304,7 +304,7 @@ def _matching(
 
 
 def _indexed(table: MetadataTable) -> frozenset[str]:
-    """Columns of which writes keep statistics."""
+    """The columns whose statistics writes update."""
     definition = read_index_definitions(table.data.storage).by_name.get(_PARTITION)
     return frozenset(() if definition is None else definition.source_fields)
 
@@ -342,7 +342,7 @@ def _resolved(columns: Iterable[Column], schema: pa.Schema) -> Iterable[tuple[Co
 
 
 def _records(table: MetadataTable, index: str, column: Column, partitions: Sequence[str]) -> pa.Table:
-    """The statistics of a column that a partition of the metadata table has of the files in these partitions."""
+    """The statistics of a column in a partition of the metadata table, for the files in these partitions."""
     name = ".".join(column.path)
     few = len(partitions) <= _PARTITIONS_BY_PREFIX
     within = [stored_partition(path) for path in partitions] if few else [None]
@@ -359,7 +359,7 @@ def _stored(records: pa.Table, column: Column, data_type: pa.DataType) -> _Store
 
 
 def _together(ranges: Sequence[ValueRange | None]) -> ValueRange | None:
-    """The range of the rows of several files; None when one of them has none."""
+    """The range of the rows of several files; None if one of them has none."""
     if not ranges:
         return None
     joined: ValueRange | None = None
