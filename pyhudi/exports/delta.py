@@ -14,19 +14,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pyarrow as pa
 
 from pyhudi.errors import PathNotFound, StorageError, TableExists, UnsupportedTable
-from pyhudi.exports.commits import DataFile, ExportCommit, ExportedState
+from pyhudi.exports.commits import ExportCommit, ExportedState
 from pyhudi.exports.delta_schema import delta_columns
+from pyhudi.exports.delta_statistics import columns_named, columns_with_statistics, statistics_text
+from pyhudi.exports.footer_bounds import bounds_in_footer, footer_of
 from pyhudi.exports.target import MustBeMadeAgain, Outrun
+from pyhudi.filegroup.stats import side_by_side
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options.exporting import ExportOptions
 from pyhudi.redaction import without_secrets
@@ -140,7 +144,8 @@ class DeltaTarget:
         fresh = self._fresh_columns(columns, commit.partition_columns)
         if fresh:
             self._add_columns(fresh)
-        actions: list[AddAction | RemoveAction] = list(self._adds(commit.added))
+        counted = columns_named(self.table.metadata().configuration, columns)
+        actions: list[AddAction | RemoveAction] = list(self._adds(commit, counted))
         actions += [RemoveAction(path, True, _NEVER_MS) for path in commit.removed]
         with self._calling():
             self.table.create_write_transaction(
@@ -170,14 +175,15 @@ class DeltaTarget:
         from deltalake import DeltaTable, Schema
         from deltalake.transaction import create_table_with_add_actions
 
+        configuration = {**_CONFIGURATION, **columns_with_statistics(columns, commit.partition_columns)}
         with self._calling():
             create_table_with_add_actions(
                 self.location,
                 Schema.from_arrow(columns),
-                list(self._adds(commit.added)),
+                list(self._adds(commit, columns_named(configuration, columns))),
                 "error",
                 list(commit.partition_columns),
-                configuration=_CONFIGURATION,
+                configuration=configuration,
                 storage_options=dict(self.store),
                 commit_properties=_names(commit.instant, commit.completion_time),
             )
@@ -211,15 +217,17 @@ class DeltaTarget:
             self.table.alter.add_columns(Schema.from_arrow(columns).fields, commit_properties=names)
             self.table.update_incremental()
 
-    def _adds(self, files: Iterable[DataFile]) -> Iterator[AddAction]:
+    def _adds(self, commit: ExportCommit, counted: Mapping[str, pa.DataType]) -> Iterator[AddAction]:
+        """`counted`: the columns with statistics."""
         from deltalake.transaction import AddAction
 
         now_ms = self.meta.clock.now_ms()
-        for file in files:
+        by_path = {file.path: file for file in commit.added}
+        for path, footer in side_by_side(by_path, partial(footer_of, self.meta.storage)):
+            file = by_path[path]
             values = {name: _text(value) for name, value in file.partition_values.items()}
-            yield AddAction(
-                file.path, file.size_bytes, values, now_ms, True, json.dumps({"numRecords": file.row_count})
-            )
+            statistics = statistics_text(file.row_count, bounds_in_footer(footer, counted, counted), counted)
+            yield AddAction(path, file.size_bytes, values, now_ms, True, statistics)
 
     @contextmanager
     def _calling(self) -> Iterator[None]:

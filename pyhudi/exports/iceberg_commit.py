@@ -21,6 +21,7 @@ from pyiceberg.transforms import IdentityTransform
 
 from pyhudi.errors import UnsupportedTable
 from pyhudi.exports.commits import DataFile
+from pyhudi.exports.footer_bounds import footer_of
 from pyhudi.exports.iceberg_columns import (
     EXPORT_AGAIN,
     FormerName,
@@ -32,8 +33,6 @@ from pyhudi.exports.iceberg_columns import (
 )
 from pyhudi.exports.iceberg_files import ExportedColumns, listed_file
 from pyhudi.filegroup.stats import side_by_side
-from pyhudi.formats.base.base import open_stored
-from pyhudi.formats.parquet.footer import ParquetFooter, read_footer
 from pyhudi.model.filenames import META_FOLDER
 from pyhudi.storage.base import Storage
 
@@ -127,7 +126,7 @@ class StagedCommit:
         by_path = {file.path: file for file in added}
         columns = self._columns()
         known: set[pa.Schema] = set()
-        for path, footer in side_by_side(by_path, partial(_footer, self.storage)):
+        for path, footer in side_by_side(by_path, partial(footer_of, self.storage)):
             stored = footer.metadata.schema.to_arrow_schema().remove_metadata()
             if stored not in known:
                 self._map_dropped(stored, path)
@@ -198,11 +197,6 @@ def identity_spec(schema: Schema, names: Iterable[str]) -> PartitionSpec:
         for number, name in enumerate(names)
     ]
     return PartitionSpec(*fields)
-
-
-def _footer(storage: Storage, path: str) -> ParquetFooter:
-    with open_stored(storage, path) as source:
-        return read_footer(source)
 
 
 def data_url(storage: Storage, path: str) -> str:

@@ -8,6 +8,7 @@ import subprocess
 import warnings
 from collections.abc import Callable
 from datetime import date, datetime, timezone
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -51,6 +52,48 @@ def by_duckdb(readers: Readers, *paths: Path) -> list[list[str]]:
     ran = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr[-2000:]
     return [json.loads(line.replace("<UTC>", "zoneinfo.ZoneInfo(key='UTC')")) for line in ran.stdout.splitlines()]
+
+
+def test_duckdb_finds_by_filters_what_it_finds_without_the_statistics_of_the_log(
+    tmp_path: Path, readers: Readers
+) -> None:
+    times = [datetime(2026, 1, 1, 0, 0, 0, 999_999 + n, timezone.utc) for n in range(-999_999, 1)]
+    texts = ["x" * 32, "x" * 32 + "a", "x" * 31 + "y", "", None]
+    for number, text in enumerate(texts):
+        rows = {
+            "id": number,
+            "text": text,
+            "day": date(1969 + number, 1, 1),
+            "moment": times[-1 - number],
+            "amount": Decimal(number).scaleb(-2),
+            "big": 2**53 + number,
+        }
+        write_hudi(str(tmp_path), [rows], record_key="id", operation="bulk_insert", options=OFF)
+    HudiTable.open(tmp_path).export_metadata("delta")
+    literals = {
+        "text": [f"'{one}'" for one in texts if one is not None],
+        "day": ["date '1969-01-01'", "date '1971-06-01'"],
+        "moment": [f"timestamptz '{one.isoformat()}'" for one in times[-5:]],
+        "amount": ["0.00", "0.01", "0.04"],
+        "big": [str(2**53 + n) for n in range(5)],
+    }
+    # A filter that is no plain comparison skips no files.
+    pairs = [
+        (f"{name} {sign} {value}", f"(case when {name} {sign} {value} then random() >= 0 else false end)")
+        for name, values in literals.items()
+        for value in values
+        for sign in ("=", "<>", "<", "<=", ">", ">=")
+    ]
+    command = [readers["python"], ROOT / "tests" / "support" / "judge" / "delta_filters.py", tmp_path]
+    ran = subprocess.run(
+        [*map(str, command), *(one for pair in pairs for one in pair)], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    lines = [json.loads(line) for line in ran.stdout.splitlines()]
+    assert len(lines) == 2 * len(pairs)
+    for pair, by_filter, by_all in zip(pairs, lines[::2], lines[1::2], strict=True):
+        assert by_filter == by_all, pair[0]
+    assert any(lines)
 
 
 def odd_partitions(path: Path) -> None:
