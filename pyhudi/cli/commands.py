@@ -129,7 +129,8 @@ COMMANDS = (
         "stream", "Run a pipeline: from files, Kafka or a Hudi table into a table, each row exactly once.", "",
         own="pyhudi.cli.streams:stream", wrong=lambda done: done.failed,
         details="One round; with hoodie.streamer.continuous=true rounds until SIGTERM, which lets the batch end. "
-        "--option counts before the file. Exit code 3 where some of several tables failed.",
+        "--option counts before the file. With --spark the tasks of the session read and write. Exit code 3 where some "
+        "of several tables failed.",
         takes=(
             arg("config", meaning="A TOML file, or a properties file of HoodieStreamer (docs/streamer.md)."),
             arg("--check", meaning="Try the source, the schema and the table, and show five rows as they would be "

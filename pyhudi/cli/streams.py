@@ -11,12 +11,16 @@ __all__ = ["stream"]
 
 
 def stream(common: Common, config: str, check: bool = False, until_empty: bool = False) -> Reply:
-    """A line about each round on standard error, and the sum at the end. `--option` counts before the file."""
+    """A line about each round on standard error, and the sum at the end. `--option` counts before the file, and
+    `--spark` says which session works.
+    """
     from pyhudi import Streamer
     from pyhudi.streamer.results import TablesFailed
     from pyhudi.streamer.settings import WithMore
 
-    streamer = Streamer(WithMore(config, {**common.options, **common.settings["storage_options"]}))
+    streamer = Streamer(
+        WithMore(config, {**common.options, **common.settings["storage_options"]}), spark=common.session()
+    )
     try:
         return Reply(streamer.check() if check else streamer.run(until_empty=until_empty, told=_say))
     except TablesFailed as error:

@@ -1,21 +1,18 @@
 """One round: from the checkpoint in the table to the commit that brings rows and the next checkpoint.
 
-    newest checkpoint → source → transformers → columns of the table → rows without a key aside → write
+    newest checkpoint → rows as they would be written (`reading.py`) → those that don't fit aside → write
 
 The write is refused when another checkpoint came into the table since the first step (`CheckpointMoved`).
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.types as pt
-import xxhash
 
 from pyhudi.actions.create_table import check_fields
 from pyhudi.actions.result import WriteResult
@@ -24,24 +21,25 @@ from pyhudi.errors import ConfigError
 from pyhudi.formats.avro.schema import without_meta
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
-from pyhudi.result import plain
 from pyhudi.schema.evolution import evolve
-from pyhudi.schema.projection import project
 from pyhudi.storage import open_storage
 from pyhudi.storage.clock import Clock
 from pyhudi.streamer.checkpoints import Start, batch_options, start_of
 from pyhudi.streamer.first_checkpoints import first_start
 from pyhudi.streamer.json_messages import RowColumns
 from pyhudi.streamer.quarantine import check_share, set_aside
+from pyhudi.streamer.reading import BatchReader, LocalReader, ReadBatch
 from pyhudi.streamer.schemas import provided_columns
 from pyhudi.streamer.settings import PipelineSettings
 from pyhudi.streamer.sources.registry import open_source
-from pyhudi.streamer.sources.source import Batch, Rejected, RowSource, SourceSetting
-from pyhudi.streamer.transforms import transforms_of
+from pyhudi.streamer.sources.source import RowSource, SourceSetting
 from pyhudi.table.save import write
 from pyhudi.timeline.table_properties import table_exists
 
-__all__ = ["Pipeline", "ReadBatch", "Round"]
+if TYPE_CHECKING:
+    from pyhudi.spark.names import SparkSession
+
+__all__ = ["Pipeline", "Round"]
 
 _RECORD_KEY = "hoodie.datasource.write.recordkey.field"
 _OPERATION = "hoodie.datasource.write.operation"
@@ -49,16 +47,6 @@ _OPERATION = "hoodie.datasource.write.operation"
 _BY_DEFAULT = {"hoodie.write.set.null.for.missing.columns": "true", "hoodie.pyhudi.schema.mode": "merge"}
 _SAID_MAX = 5
 _REPLACING = ("insert_overwrite", "insert_overwrite_table")
-
-
-@dataclass(frozen=True, slots=True)
-class ReadBatch:
-    """What a round read, as it would be written."""
-
-    start: Start
-    batch: Batch
-    rows: pa.Table
-    rejected: Sequence[Rejected]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +64,21 @@ class Round:
 class Pipeline:
     """The parts of a configuration, opened once. Raises ConfigError for parts that don't go together."""
 
-    def __init__(self, settings: PipelineSettings, clock: Clock) -> None:
-        self._settings = settings
+    def __init__(self, settings: PipelineSettings, clock: Clock, spark: SparkSession | None = None) -> None:
+        if spark is not None:
+            from pyhudi.streamer.on_spark import SparkReader, with_session_store
+
+            settings = with_session_store(settings, spark)
+        self._settings, self._spark = settings, spark
         self._storage = open_storage(settings.target, settings.store)
         self._provided = provided_columns(settings)
-        self._transforms = transforms_of(settings)
-        self._source: RowSource = open_source(SourceSetting(settings, clock))
+        setting = SourceSetting(settings, clock)
+        self._source: RowSource = open_source(setting)
+        self._reader: BatchReader = (
+            LocalReader(settings, self._source, self._provided)
+            if spark is None
+            else SparkReader(spark, setting, self._source, self._provided)
+        )
         self._meta: MetaClient | None = None
         # Asked once: what the provider reads may go on before a commit of ours has the checkpoint.
         is_asked = settings.options.runs.first_checkpoint is not None
@@ -94,66 +91,57 @@ class Pipeline:
             )
 
     def close(self) -> None:
-        """Let the source go."""
+        """Let the source go, and what was read."""
+        self._reader.release()
         self._source.close()
 
     def read(self, limit: int | None = None) -> ReadBatch | None:
         """The next rows as they would be written; None when there is nothing new."""
-        options = self._settings.options
         start = self._start()
-        batch = self._source.read(start, limit or options.source_limit, self._columns())
-        if batch is None:
-            return None
-        rows = batch.rows
-        if rows.num_rows:
-            for transform in self._transforms:
-                rows = transform(rows)
-        if self._provided.target is not None:
-            rows = project(rows, self._provided.target) if rows.num_rows else self._provided.target.empty_table()
-        else:
-            # What a schema of today requires, a later one may lack.
-            rows = project(rows, pa.schema([pa.field(one.name, _nullable(one.type)) for one in rows.schema]))
-        rows, keyless = self._with_keys(rows)
-        return ReadBatch(start, batch, rows, [*batch.rejected, *keyless])
+        return self._reader.read(start, limit or self._settings.options.source_limit, self._columns(), self._keys())
 
     def run(self) -> Round | None:
         """Read and write a batch; None when there is nothing new.
 
         Raises: HudiError; nothing of the batch is visible then. CheckpointMoved: read again.
         """
-        read = self.read()
-        if read is None:
-            return None
+        try:
+            read = self.read()
+            return None if read is None else self._written(read)
+        finally:
+            self._reader.release()
+
+    def _written(self, read: ReadBatch) -> Round:
         batch, options = read.batch, self._settings.options
-        check_share(self._settings, read.rejected, read.rows.num_rows)
+        check_share(self._settings, read.rejected, read.num_rows)
         set_aside(self._settings, read.rejected)
         is_new = batch.checkpoint != read.start.text or any(
             (read.start.notes or {}).get(key) != text for key, text in batch.notes.items()
         )
         written = None
-        if read.rows.num_rows or is_new or options.commits_empty:
+        if read.num_rows or is_new or options.commits_empty:
             written = self._write(read)
         if written is None and self._meta is None:
             self._held = replace(read.start, text=batch.checkpoint, notes=batch.notes, is_given=False)
         said = [*batch.said]
         if not options.quarantine.is_on:
             said += [f"left out: {one.position}: {one.reason}" for one in read.rejected[:_SAID_MAX]]
-        return Round(read.rows.num_rows, len(read.rejected), batch.lost, batch.checkpoint, written, said)
+        return Round(read.num_rows, len(read.rejected), batch.lost, batch.checkpoint, written, said)
 
     def check(self, limit: int) -> ReadBatch | None:
         """Like `read`, and what can be refused of the write is refused. Nothing is written."""
         read = self.read(limit)
-        if read is None or not read.rows.num_rows:
+        if read is None or not read.num_rows:
             return read
         options = WriteOptions.parse(self._settings.write)
         if self._meta is None:
-            check_fields(options, read.rows.schema.names)
+            check_fields(options, read.schema.names)
         else:
-            evolve(_data_columns(self._meta), read.rows.schema, null_for_missing=True, schema_mode="merge")
+            evolve(_data_columns(self._meta), read.schema, null_for_missing=True, schema_mode="merge")
         return read
 
     def _write(self, read: ReadBatch) -> WriteResult | None:
-        settings, rows = self._settings, read.rows
+        settings, rows = self._settings, read.data
         aside = {SET_ASIDE: str(len(read.rejected))} if read.rejected else {}
         notes = batch_options(
             settings.options,
@@ -165,15 +153,14 @@ class Pipeline:
         options = {**_BY_DEFAULT, **settings.write, **notes}
         if settings.options.filters_dupes:
             options["hoodie.datasource.insert.dup.policy"] = "drop"
-        if not rows.num_rows:
+        if not read.num_rows:
             # No rows: the checkpoint alone goes on, and an overwrite replaces nothing.
-            if self._meta is None and not rows.num_columns:
+            if self._meta is None and not read.schema.names:
                 return None
-            if self._meta is not None:
-                rows = _data_columns(self._meta).empty_table()
+            rows = (read.schema if self._meta is None else _data_columns(self._meta)).empty_table()
             if settings.operation in _REPLACING:
                 options[_OPERATION] = "bulk_insert"
-        return write(self._storage, rows, options, "append", None)
+        return write(self._storage, rows, options, "append", self._spark)
 
     def _start(self) -> Start:
         if self._meta is not None:
@@ -193,38 +180,17 @@ class Pipeline:
         """The columns of what is read: the provider's; the table's where rows come into it as they are."""
         if self._provided.source is not None:
             return RowColumns(self._provided.source, is_whole=True)
-        if self._meta is None or self._transforms:
+        if self._meta is None or self._settings.options.transformer_names:
             return RowColumns(pa.schema([]))
         return RowColumns(_data_columns(self._meta))
 
-    def _with_keys(self, rows: pa.Table) -> tuple[pa.Table, list[Rejected]]:
-        """The rows that have all keys, and the others."""
+    def _keys(self) -> list[str]:
+        """The key columns of the table, or of the one that will be made."""
         if self._meta is not None:
-            names = list(self._meta.config.record_key_fields)
-        else:
-            names = [name.strip() for name in self._settings.write.get(_RECORD_KEY, "").split(",") if name.strip()]
-        keys = [name for name in names if name in rows.schema.names]
-        if not keys or not any(rows.column(name).null_count for name in keys):
-            return rows, []
-        valid = pc.is_valid(rows.column(keys[0]))
-        for name in keys[1:]:
-            valid = pc.and_(valid, pc.is_valid(rows.column(name)))
-        rejected = []
-        for row in rows.filter(pc.invert(valid)).to_pylist():
-            text = json.dumps(plain(row), ensure_ascii=False)
-            position = f"{self._settings.options.source}#{xxhash.xxh64_hexdigest(text.encode())}"
-            rejected.append(Rejected(position, text, f"a row without a value in its key {', '.join(keys)}"))
-        return rows.filter(valid), rejected
+            return list(self._meta.config.record_key_fields)
+        return [name.strip() for name in self._settings.write.get(_RECORD_KEY, "").split(",") if name.strip()]
 
 
 def _data_columns(meta: MetaClient) -> pa.Schema:
     """The columns of a table, without its meta columns."""
     return without_meta(meta.table_schema())
-
-
-def _nullable(kind: pa.DataType) -> pa.DataType:
-    """A type whose fields of structs, and items, may all be null."""
-    if pt.is_struct(kind):
-        fields = [kind.field(at) for at in range(kind.num_fields)]
-        return pa.struct([pa.field(one.name, _nullable(one.type)) for one in fields])
-    return pa.list_(_nullable(kind.value_type)) if pt.is_list(kind) else kind

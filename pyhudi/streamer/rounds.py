@@ -7,6 +7,7 @@ import random
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from pyhudi.errors import ConfigError, HudiError, StorageError, WriteConflict
 from pyhudi.result import plain
@@ -15,6 +16,9 @@ from pyhudi.streamer.pipeline import Pipeline, Round
 from pyhudi.streamer.results import StreamerCheck, StreamerRun
 from pyhudi.streamer.settings import PipelineSettings
 from pyhudi.streamer.termination import Termination, termination_of
+
+if TYPE_CHECKING:
+    from pyhudi.spark.names import SparkSession
 
 __all__ = ["TableRounds", "wait_until"]
 
@@ -29,8 +33,8 @@ _LONGEST_S = 3600  # from a failed round to the next one
 class TableRounds:
     """A table's pipeline, round after round. `due_s`: when the next one may begin. `failures`: one after the other."""
 
-    def __init__(self, settings: PipelineSettings, clock: Clock) -> None:
-        self.settings, self._clock = settings, clock
+    def __init__(self, settings: PipelineSettings, clock: Clock, spark: SparkSession | None = None) -> None:
+        self.settings, self._clock, self._spark = settings, clock, spark
         self._pipeline: Pipeline | None = None
         self._termination: Termination | None = None
         self.run = StreamerRun()
@@ -45,7 +49,7 @@ class TableRounds:
         """
         try:
             termination_of(self.settings)
-            self._pipeline = Pipeline(self.settings, self._clock)
+            self._pipeline = Pipeline(self.settings, self._clock, self._spark)
         except ConfigError:
             raise
         except HudiError as error:
@@ -96,20 +100,20 @@ class TableRounds:
         settings = self.settings
         if read is None:
             return StreamerCheck(settings.target, settings.options.source, None, 0, {}, [], [])
-        shown = read.rows.slice(0, _SHOWN_ROWS)
+        shown = read.head(_SHOWN_ROWS)
         return StreamerCheck(
             settings.target,
             settings.options.source,
             read.start.text,
-            read.rows.num_rows,
-            {field.name: str(field.type) for field in read.rows.schema},
+            read.num_rows,
+            {field.name: str(field.type) for field in read.schema},
             [plain(row) for row in shown.to_pylist()],
             [f"{one.position}: {one.reason}" for one in read.rejected[:_SHOWN_ROWS]],
         )
 
     def _opened(self) -> Pipeline:
         if self._pipeline is None:
-            self._pipeline = Pipeline(self.settings, self._clock)
+            self._pipeline = Pipeline(self.settings, self._clock, self._spark)
         return self._pipeline
 
     def _tried(self, ends: threading.Event) -> Round | None:

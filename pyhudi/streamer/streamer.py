@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from pyhudi.errors import HudiError
 from pyhudi.storage.clock import Clock, SystemClock
@@ -20,6 +21,9 @@ from pyhudi.streamer.results import StreamerCheck, StreamerRun, TablesFailed, su
 from pyhudi.streamer.rounds import TableRounds, wait_until
 from pyhudi.streamer.settings import Config
 from pyhudi.streamer.tables import load_tables
+
+if TYPE_CHECKING:
+    from pyhudi.spark.names import SparkSession
 
 __all__ = ["Streamer"]
 
@@ -30,13 +34,15 @@ _SYSTEM_CLOCK = SystemClock()
 class Streamer:
     """Pipelines from sources into tables, each row exactly once."""
 
-    def __init__(self, config: Config, *, clock: Clock = _SYSTEM_CLOCK) -> None:
+    def __init__(self, config: Config, *, spark: SparkSession | None = None, clock: Clock = _SYSTEM_CLOCK) -> None:
         """
-        Args:   config: the path of a TOML or properties file, or its keys and values.
+        Args:   config: the path of a TOML or properties file, or its keys and values. spark: a session, classic or
+                    Connect, whose tasks read the source, transform and write; None: this process does. Either goes on
+                    from the checkpoint of the other.
         Raises: ConfigError for anything in it that is wrong, with the line and the right word.
         """
         self._clock = clock
-        self._tables = {name: TableRounds(settings, clock) for name, settings in load_tables(config).items()}
+        self._tables = {name: TableRounds(settings, clock, spark) for name, settings in load_tables(config).items()}
         self._ends = threading.Event()
         try:
             for table in self._tables.values():

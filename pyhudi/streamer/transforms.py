@@ -1,12 +1,14 @@
-"""Transformers: an Arrow table becomes another, one transformer after the other.
+"""Transformers: an Arrow table becomes another, one transformer after the other; on Spark a DataFrame another.
 
-One of one's own is `module:function`, which takes the table and returns one (anything that a write takes).
+One of one's own is `module:function`, which takes the table and returns one (anything that a write takes); on Spark it
+takes a DataFrame and returns one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import pyarrow as pa
 import pyarrow.types as pt
@@ -15,11 +17,12 @@ from pyhudi.errors import ConfigError
 from pyhudi.registry import Registry
 from pyhudi.storage import open_storage
 from pyhudi.streamer.settings import PipelineSettings
-from pyhudi.table.input import to_arrow_rows
+from pyhudi.table.input import is_spark_frame, to_arrow_rows
 
-__all__ = ["TRANSFORMERS", "Transform", "transforms_of"]
+if TYPE_CHECKING:
+    from pyhudi.spark.names import SparkDataFrame
 
-Transform: TypeAlias = Callable[[pa.Table], pa.Table]
+__all__ = ["TRANSFORMERS", "FrameTransform", "Transform", "frame_transforms_of", "transforms_of"]
 
 _PACKAGE = "org.apache.hudi.utilities.transform."
 _ROWS = {
@@ -34,13 +37,38 @@ _SOURCE = "<SRC>"
 _BATCH = "pyhudi_streamer_batch"
 
 
+class Transform(Protocol):
+    """What happens to a batch in one process. One with `frame` has the same for DataFrames."""
+
+    def __call__(self, batch: pa.Table) -> pa.Table:
+        """The rows afterwards."""
+        ...
+
+
+class FrameTransform(Protocol):
+    """What happens to a batch on Spark."""
+
+    def frame(self, batch: SparkDataFrame) -> SparkDataFrame:
+        """The rows afterwards."""
+        ...
+
+
 def transforms_of(settings: PipelineSettings) -> Sequence[Transform]:
     """The transformers that the configuration names, in their order. Raises ConfigError."""
     made: list[Transform] = []
     for name in settings.options.transformer_names:
         loaded = TRANSFORMERS.load(name)
-        made.append(_own(name, loaded) if ":" in TRANSFORMERS.canonical(name) else loaded(settings))
+        made.append(OwnTransform(name, loaded) if ":" in TRANSFORMERS.canonical(name) else loaded(settings))
     return made
+
+
+def frame_transforms_of(settings: PipelineSettings) -> Sequence[FrameTransform]:
+    """The same on Spark. Raises ConfigError for one that has no form there."""
+    made = transforms_of(settings)
+    for name, transform in zip(settings.options.transformer_names, made, strict=True):
+        if not hasattr(transform, "frame"):
+            raise ConfigError(f"{settings.place}: the transformer {name} has no form on Spark. Run without spark.")
+    return cast("Sequence[FrameTransform]", made)
 
 
 def by_sql(settings: PipelineSettings) -> Transform:
@@ -64,37 +92,81 @@ def by_sql_file(settings: PipelineSettings) -> Transform:
 def _queried(text: str, settings: PipelineSettings) -> Transform:
     if _SOURCE not in text:
         raise ConfigError(f"{settings.place}: the query of the transformer does not name {_SOURCE}: {text!r:.200}.")
-    from pyhudi.sql.duckdb_session import DuckDbSession
+    return _Query(text)
 
-    def transform(batch: pa.Table) -> pa.Table:
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    text: str
+
+    def __call__(self, batch: pa.Table) -> pa.Table:
+        from pyhudi.sql.duckdb_session import DuckDbSession
+
         session = DuckDbSession()
         session.create_view(_BATCH, session.frame_from(batch), replace=True, is_global=False)
-        return session.sql(text.replace(_SOURCE, _BATCH)).to_arrow()
+        return session.sql(self.text.replace(_SOURCE, _BATCH)).to_arrow()
 
-    return transform
+    def frame(self, batch: SparkDataFrame) -> SparkDataFrame:
+        # Braces name frames, so those of the text are written twice.
+        text = self.text.replace("{", "{{").replace("}", "}}").replace(_SOURCE, f"{{{_BATCH}}}")
+        return batch.sparkSession.sql(text, **{_BATCH: batch})  # type: ignore[arg-type]
 
 
 def flattening(settings: PipelineSettings) -> Transform:
     """Fields of structs become columns: `a.b` becomes `a_b`."""
-    return _flat
+    return _Flat()
 
 
-def _flat(batch: pa.Table) -> pa.Table:
-    while any(pt.is_struct(field.type) for field in batch.schema):
-        batch = batch.flatten()
-    names = [name.replace(".", "_") for name in batch.schema.names]
-    twice = next((name for name in names if names.count(name) > 1), None)
+class _Flat:
+    def __call__(self, batch: pa.Table) -> pa.Table:
+        while any(pt.is_struct(field.type) for field in batch.schema):
+            batch = batch.flatten()
+        return batch.rename_columns(_flat_names(batch.schema.names))
+
+    def frame(self, batch: SparkDataFrame) -> SparkDataFrame:
+        while any(field.dataType.typeName() == "struct" for field in batch.schema.fields):
+            columns = []
+            for field in batch.schema.fields:
+                inner = getattr(field.dataType, "names", None)
+                paths = [(field.name,)] if inner is None else [(field.name, one) for one in inner]
+                columns += [f"{'.'.join(map(_quoted, path))} AS {_quoted('.'.join(path))}" for path in paths]
+            batch = batch.selectExpr(*columns)
+        return batch.toDF(*_flat_names(batch.columns))
+
+
+def _flat_names(names: Sequence[str]) -> list[str]:
+    flat = [name.replace(".", "_") for name in names]
+    twice = next((name for name in flat if flat.count(name) > 1), None)
     if twice is not None:
         raise ConfigError(f"FlatteningTransformer: two columns become {twice!r}. Rename one by a query before it.")
-    return batch.rename_columns(names)
+    return flat
 
 
-def _own(name: str, function: Callable[[pa.Table], Any]) -> Transform:
-    def transform(batch: pa.Table) -> pa.Table:
-        answer = function(batch)
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnTransform:
+    """A function of one's own."""
+
+    name: str
+    function: Callable[[Any], Any]
+
+    def __call__(self, batch: pa.Table) -> pa.Table:
+        """What it makes of an Arrow table."""
+        answer = self.function(batch)
         if answer is None:
-            raise ConfigError(f"The transformer {name} returned None; expected a table.")
+            raise ConfigError(f"The transformer {self.name} returned None; expected a table.")
         rows = to_arrow_rows(answer)
         return rows if isinstance(rows, pa.Table) else rows.read_all()
 
-    return transform
+    def frame(self, batch: SparkDataFrame) -> SparkDataFrame:
+        """What it makes of a DataFrame."""
+        answer = self.function(batch)
+        if not is_spark_frame(answer):
+            raise ConfigError(
+                f"The transformer {self.name} returned {type(answer).__name__}; on Spark it gets a DataFrame and "
+                "returns one."
+            )
+        return answer

@@ -210,7 +210,8 @@ class StreamerOptions:
         "hoodie.streamer.transformer-class",
         (),
         "What happens to a batch, one after the other: SqlQueryBasedTransformer, SqlFileBasedTransformer, "
-        "FlatteningTransformer, or `module:function` of one's own from an Arrow table to another.",
+        "FlatteningTransformer, or `module:function` of one's own from an Arrow table to another, on Spark "
+        "from a DataFrame to another.",
         aliases=("hoodie.streamer.transformer.class",),
         scopes=_STREAM,
     )

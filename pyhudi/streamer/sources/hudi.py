@@ -9,6 +9,7 @@ Deletes are no rows: they don't come along, as in Hudi.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
@@ -20,6 +21,10 @@ from pyhudi.streamer.checkpoints import Start
 from pyhudi.streamer.json_messages import RowColumns
 from pyhudi.streamer.sources.source import Batch, SourceSetting
 from pyhudi.table import HudiTable
+
+if TYPE_CHECKING:
+    from pyhudi.spark.names import SparkSession
+    from pyhudi.table.scan import Scan
 
 __all__ = ["HudiSource"]
 
@@ -47,15 +52,19 @@ class HudiSource:
 
     def read(self, start: Start, limit: int | None, columns: RowColumns) -> Batch | None:
         """The rows of the next commits; `num_instants` says how many."""
+        changes = self.changes(start)
+        return None if changes is None else Batch(changes[0].to_arrow(), changes[1])
+
+    def changes(self, start: Start, spark: SparkSession | None = None) -> tuple[Scan, str] | None:
+        """The next commits as an incremental query, and the checkpoint behind them; None when there are none."""
         self._meta = meta = self._meta.reload()
         begin = self._begin(start)
         end = end_of_batch(meta, begin, _BLOCKING, SourceOptions(max_commits=self._options.num_instants))
         if end <= begin:
             return None
         assert self._options.path is not None
-        table = HudiTable.open(self._options.path, storage_options=self._store)
-        rows = table.changes(meta_columns=False, options={BEGIN: begin or _ZERO, END: end, _HOLES: "BLOCK"})
-        return Batch(rows.to_arrow(), end)
+        table = HudiTable.open(self._options.path, spark, storage_options=self._store)
+        return table.changes(meta_columns=False, options={BEGIN: begin or _ZERO, END: end, _HOLES: "BLOCK"}), end
 
     def close(self) -> None:
         """Nothing is open."""

@@ -1,0 +1,151 @@
+"""A batch by Spark's tasks: each fetches a part of the source with a client of its own, and decodes it as one process
+does. The driver plans, and puts the answers together: columns, checkpoint, rows that don't fit.
+
+    plan → splits → tasks: fetch, decode, pack → cached → driver: columns of all parts, checkpoint
+        without transformers: → rows in these columns → write
+        with transformers:    → DataFrame → transformers → tasks: finish, pack → cached → rows → write
+
+Rows are fetched once a round: what follows reads the cached ones. A Hudi table is read by an incremental query of the
+session. Rows of a source without parts are read by the driver and sent to the tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from pyhudi.errors import SchemaMismatch
+from pyhudi.spark.engine import SparkEngine
+from pyhudi.spark.session import store_options
+from pyhudi.spark.types import travelling_schema
+from pyhudi.streamer.checkpoints import Start
+from pyhudi.streamer.json_messages import RowColumns
+from pyhudi.streamer.reading import Finish, ReadBatch, nullable_columns
+from pyhudi.streamer.schemas import ProvidedColumns
+from pyhudi.streamer.settings import PipelineSettings
+from pyhudi.streamer.sources.hudi import HudiSource
+from pyhudi.streamer.sources.source import Batch, Rejected, RowSource, SourceSetting, SplitSource
+from pyhudi.streamer.spark_tasks import ANSWER, NUMBER, PACKED, ROWS, FetchSplits, PackRows, UnpackRows, answers_of
+from pyhudi.streamer.transforms import frame_transforms_of
+
+if TYPE_CHECKING:
+    from pyhudi.spark.names import SparkDataFrame, SparkSession
+
+__all__ = ["SparkReader", "with_session_store"]
+
+_TASKS_PER_CORE = 4  # as many as the engine lets run one after the other
+
+
+def with_session_store(settings: PipelineSettings, spark: SparkSession) -> PipelineSettings:
+    """The settings with the session's keys for remote stores behind their own."""
+    return replace(settings, store=store_options(spark, settings.store))
+
+
+class SparkReader:
+    """Reads by the tasks of a session."""
+
+    def __init__(
+        self, spark: SparkSession, setting: SourceSetting, source: RowSource, provided: ProvidedColumns
+    ) -> None:
+        self._spark, self._setting, self._source, self._provided = spark, setting, source, provided
+        self._engine = SparkEngine(spark)
+        self._transforms = frame_transforms_of(setting.settings)
+        self._cached: list[SparkDataFrame] = []
+
+    def read(self, start: Start, limit: int | None, columns: RowColumns, keys: Sequence[str]) -> ReadBatch | None:
+        """The rows as a DataFrame."""
+        self.release()
+        finish = Finish(self._provided.target, tuple(keys), self._setting.settings.options.source)
+        if isinstance(self._source, SplitSource):
+            return self._by_splits(self._source, start, limit, columns, finish)
+        if isinstance(self._source, HudiSource):
+            changes = self._source.changes(start, self._spark)
+            if changes is None:
+                return None
+            frame = changes[0].to_spark()
+            schema = self._engine.schema(frame)
+            return self._transformed(start, Batch(schema.empty_table(), changes[1]), frame, finish)
+        batch = self._source.read(start, limit, columns)
+        if batch is None:
+            return None
+        if not batch.rows.num_rows:
+            return self._without_rows(start, batch, finish)
+        return self._transformed(start, batch, self._engine.from_arrow(batch.rows, in_batches=True), finish)
+
+    def release(self) -> None:
+        """Let the cached rows go."""
+        while self._cached:
+            self._engine.release(self._cached.pop())
+
+    def _by_splits(
+        self, source: SplitSource[Any, Any], start: Start, limit: int | None, columns: RowColumns, finish: Finish
+    ) -> ReadBatch | None:
+        plan = source.plan(start, limit)
+        if plan is None:
+            return None
+        cores = self._engine.parallelism
+        splits = source.splits(plan, max(2, cores))
+        # Rows in the order of the source: neighbours go to one task, and tasks are in their order.
+        tasks_max = _TASKS_PER_CORE * cores
+        numbered = list(enumerate(splits))
+        groups = [tuple(group) for _, group in groupby(numbered, lambda one: one[0] * tasks_max // len(splits))]
+        if len(splits) <= tasks_max:
+            groups = [(one,) for one in numbered]
+        fetch = FetchSplits(self._setting, columns, None if self._transforms else replace(finish, is_part=True))
+        packed, answers = self._packed(self._engine.fan_out(groups, fetch, PACKED))
+        fetched = [(splits[number], one) for number, _, one in answers]
+        batch = source.batch(plan, fetched, columns)
+        counts = {number: rows for number, rows, _ in answers if number in batch.splits}
+        missing = finish.missing(batch.rows.schema)
+        if missing and batch.rejected and not self._transforms:
+            raise SchemaMismatch(f"No row of the batch has the key column {missing[0]}. Nothing was written.")
+        if not sum(counts.values()):
+            return self._without_rows(start, batch, finish)
+        if self._transforms:
+            return self._transformed(start, batch, self._rows(packed, counts, batch.rows.schema), finish)
+        return self._read(start, batch, packed, counts, batch.rows.schema, batch.rejected)
+
+    def _transformed(self, start: Start, batch: Batch, frame: SparkDataFrame, finish: Finish) -> ReadBatch:
+        """The rows of a DataFrame after the transformers, which are evaluated once."""
+        for transform in self._transforms:
+            frame = transform.frame(frame)
+        target = finish.target or nullable_columns(self._engine.schema(frame))
+        packed, answers = self._packed(self._engine.map(frame, PackRows(replace(finish, target=target)), PACKED))
+        counts: dict[int, int] = {}
+        for number, rows, _ in answers:
+            counts[number] = counts.get(number, 0) + rows
+        keyless = [one for *_, answer in answers for one in answer.rejected]
+        return self._read(start, batch, packed, counts, target, [*batch.rejected, *keyless])
+
+    def _read(
+        self,
+        start: Start,
+        batch: Batch,
+        packed: SparkDataFrame,
+        counts: dict[int, int],
+        schema: pa.Schema,
+        rejected: Sequence[Rejected],
+    ) -> ReadBatch:
+        frame = self._rows(packed, counts, schema)
+        return ReadBatch(
+            start, batch, frame, schema, sum(counts.values()), rejected, lambda n: self._engine.collect(frame.limit(n))
+        )
+
+    def _without_rows(self, start: Start, batch: Batch, finish: Finish) -> ReadBatch:
+        rows, _ = finish(batch.rows)
+        return ReadBatch(start, batch, rows, rows.schema, 0, batch.rejected, lambda n: rows)
+
+    def _packed(self, frame: SparkDataFrame) -> tuple[SparkDataFrame, list[Any]]:
+        """Packed rows, computed once, and the answers that came with them."""
+        packed = self._engine.cache(frame)
+        self._cached.append(packed)
+        return packed, answers_of(self._engine.collect(self._engine.select(packed, [NUMBER, ANSWER])))
+
+    def _rows(self, packed: SparkDataFrame, counts: dict[int, int], schema: pa.Schema) -> SparkDataFrame:
+        travelling = travelling_schema(schema)
+        selected = self._engine.select(packed, [NUMBER, ROWS])
+        return self._engine.map(selected, UnpackRows(counts, travelling), travelling)

@@ -1,0 +1,132 @@
+"""A batch from its source to the rows that are written: transformed, in the columns of the table, each with its keys.
+
+    source → transformers → columns → rows without a key aside
+
+`BatchReader` does it in this process, `SparkReader` (`on_spark.py`) by Spark's tasks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+import xxhash
+
+from pyhudi.result import plain
+from pyhudi.schema.projection import project
+from pyhudi.streamer.checkpoints import Start
+from pyhudi.streamer.json_messages import RowColumns
+from pyhudi.streamer.schemas import ProvidedColumns
+from pyhudi.streamer.settings import PipelineSettings
+from pyhudi.streamer.sources.source import Batch, Rejected, RowSource
+from pyhudi.streamer.transforms import transforms_of
+
+if TYPE_CHECKING:
+    from pyhudi.spark.names import SparkDataFrame
+
+__all__ = ["BatchReader", "Finish", "LocalReader", "ReadBatch", "nullable_columns"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBatch:
+    """What a round read, as it would be written. `data`: its rows; `head`: the first so many of them."""
+
+    start: Start
+    batch: Batch
+    data: pa.Table | SparkDataFrame
+    schema: pa.Schema
+    num_rows: int
+    rejected: Sequence[Rejected]
+    head: Callable[[int], pa.Table]
+
+
+class BatchReader(Protocol):
+    """How a pipeline comes to its rows."""
+
+    def read(self, start: Start, limit: int | None, columns: RowColumns, keys: Sequence[str]) -> ReadBatch | None:
+        """The next rows as they would be written; None when there is nothing new. `keys`: the key columns."""
+        ...
+
+    def release(self) -> None:
+        """Let what was read go."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The last step on the way. `target`: the columns of the rows; None: their own. `is_part`: other rows of the batch
+    may have a key column that these lack.
+    """
+
+    target: pa.Schema | None
+    keys: Sequence[str]
+    source: str
+    is_part: bool = False
+
+    def __call__(self, rows: pa.Table) -> tuple[pa.Table, list[Rejected]]:
+        """The rows that have all keys, in the target's columns, and the others."""
+        if self.target is not None:
+            rows = project(rows, self.target) if rows.num_rows else self.target.empty_table()
+        else:
+            rows = project(rows, nullable_columns(rows.schema))
+        names = rows.schema.names
+        for name in self.missing(rows.schema) if self.is_part and rows.num_rows else ():
+            rows = rows.append_column(name, pa.nulls(rows.num_rows))
+        keys = [name for name in self.keys if name in rows.schema.names]
+        if not keys or not any(rows.column(name).null_count for name in keys):
+            return rows, []
+        valid = pc.is_valid(rows.column(keys[0]))
+        for name in keys[1:]:
+            valid = pc.and_(valid, pc.is_valid(rows.column(name)))
+        rejected = []
+        for row in rows.filter(pc.invert(valid)).to_pylist():
+            text = json.dumps(plain(row), ensure_ascii=False)
+            position = f"{self.source}#{xxhash.xxh64_hexdigest(text.encode())}"
+            rejected.append(Rejected(position, text, f"a row without a value in its key {', '.join(keys)}"))
+        return rows.filter(valid).select(names), rejected
+
+    def missing(self, schema: pa.Schema) -> list[str]:
+        """The key columns that rows lack."""
+        return [name for name in self.keys if name not in schema.names and "." not in name]
+
+
+class LocalReader:
+    """In this process."""
+
+    def __init__(self, settings: PipelineSettings, source: RowSource, provided: ProvidedColumns) -> None:
+        self._settings, self._source, self._provided = settings, source, provided
+        self._transforms = transforms_of(settings)
+
+    def read(self, start: Start, limit: int | None, columns: RowColumns, keys: Sequence[str]) -> ReadBatch | None:
+        """The rows as an Arrow table."""
+        batch = self._source.read(start, limit, columns)
+        if batch is None:
+            return None
+        rows = batch.rows
+        if rows.num_rows:
+            for transform in self._transforms:
+                rows = transform(rows)
+        rows, keyless = Finish(self._provided.target, keys, self._settings.options.source)(rows)
+        rejected = [*batch.rejected, *keyless]
+        return ReadBatch(start, batch, rows, rows.schema, rows.num_rows, rejected, lambda count: rows.slice(0, count))
+
+    def release(self) -> None:
+        """Nothing is held."""
+
+
+def nullable_columns(schema: pa.Schema) -> pa.Schema:
+    """Columns that all take nulls: what a schema of today requires, a later one may lack."""
+    return pa.schema([pa.field(one.name, _nullable(one.type)) for one in schema])
+
+
+def _nullable(kind: pa.DataType) -> pa.DataType:
+    """A type whose fields of structs, and items, may all be null."""
+    if pt.is_struct(kind):
+        fields = [kind.field(at) for at in range(kind.num_fields)]
+        return pa.struct([pa.field(one.name, _nullable(one.type)) for one in fields])
+    return pa.list_(_nullable(kind.value_type)) if pt.is_list(kind) else kind

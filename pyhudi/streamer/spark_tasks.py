@@ -1,0 +1,160 @@
+"""What Spark's tasks do for a pipeline. Rows travel packed, in Arrow's stream format, until all columns are known.
+
+    FetchSplits   a group of splits → rows by the source's own `fetch`, packed; an answer for each split
+    PackRows      rows of transformers → finished and packed; an answer for each partition
+    UnpackRows    packed rows → rows in the columns of the batch
+
+The packed rows are cached, so that everything after them has the same rows. Where Spark lost some of them and computes
+them again, their number must be what it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import msgspec
+import pyarrow as pa
+
+from pyhudi.engine.base import TaskContext
+from pyhudi.errors import MissingLibrary, SchemaMismatch, StorageError
+from pyhudi.schema.projection import project
+from pyhudi.streamer.json_messages import RowColumns
+from pyhudi.streamer.reading import Finish
+from pyhudi.streamer.sources.registry import open_source
+from pyhudi.streamer.sources.source import Fetched, Rejected, SourceSetting, SplitSource
+
+__all__ = ["ANSWER", "NUMBER", "PACKED", "ROWS", "FetchSplits", "PackRows", "UnpackRows", "answers_of"]
+
+NUMBER, ROWS, ANSWER = "number", "rows", "answer"
+PACKED = pa.schema([(NUMBER, pa.int32()), (ANSWER, pa.binary()), (ROWS, pa.binary())])
+_PACKED_BYTES = 4 << 20  # of a value: workers get 10,000 values at once
+Numbered = tuple[int, Any]
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    """What a task says about its rows. `columns`: their schema, in Arrow's format."""
+
+    rows: int
+    columns: bytes
+    rejected: list[tuple[str, str, str]]
+    end: str
+    said: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class FetchSplits:
+    """Fetch splits with a source of the task's own. `finish`: None where transformers come first."""
+
+    setting: SourceSetting
+    columns: RowColumns
+    finish: Finish | None
+
+    def __call__(self, context: TaskContext, splits: Sequence[Numbered]) -> Iterator[pa.RecordBatch]:
+        try:
+            source: Any = open_source(self.setting)
+        except MissingLibrary as error:
+            raise MissingLibrary(f"On a worker of Spark: {error}") from error
+        assert isinstance(source, SplitSource)
+        try:
+            for number, split in splits:
+                fetched = source.fetch(split, self.columns)
+                rows, rejected = fetched.rows, list(fetched.rejected)
+                if self.finish is not None:
+                    rows, keyless = self.finish(rows)
+                    rejected += keyless
+                yield _answer(number, rows.num_rows, rows.schema, rejected, fetched)
+                yield from _packed(number, rows)
+        finally:
+            source.close()
+
+
+@dataclass(frozen=True, slots=True)
+class PackRows:
+    """Finish and pack the rows of transformers. The number is the partition's."""
+
+    finish: Finish
+
+    def __call__(self, context: TaskContext, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            rows, rejected = self.finish(pa.Table.from_batches([batch]))
+            yield _answer(context.partition_id, rows.num_rows, rows.schema, rejected)
+            yield from _packed(context.partition_id, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class UnpackRows:
+    """The rows of some numbers, in these columns. `counts`: number → how many rows it has; others are left out."""
+
+    counts: Mapping[int, int]
+    schema: pa.Schema
+
+    def __call__(self, context: TaskContext, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        seen: dict[int, int] = {}
+        for batch in batches:
+            for number, packed in zip(_numbers(batch.column(NUMBER)), batch.column(ROWS), strict=True):
+                if number not in self.counts:
+                    continue
+                seen.setdefault(number, 0)
+                if not packed.is_valid:
+                    continue
+                for rows in pa.ipc.open_stream(packed.as_buffer()):
+                    seen[number] += rows.num_rows
+                    yield self._typed(rows)
+        for number, count in seen.items():
+            if count != self.counts[number]:
+                raise StorageError(
+                    f"A part of the source was read again, since Spark had lost its rows, and gave {count:,} rows "
+                    f"instead of {self.counts[number]:,}. Nothing was written."
+                )
+
+    def _typed(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        typed = project(rows, self.schema, exact=True)
+        for field, column in zip(self.schema, typed.columns, strict=True):
+            if not field.nullable and column.null_count:
+                raise SchemaMismatch(
+                    f"Null-value for required field: the column {field.name!r} is NOT NULL, and a row has no value in "
+                    "it. Nothing was written. Give it one, or let the column take nulls in the schema."
+                )
+        return typed
+
+
+def answers_of(table: pa.Table) -> list[tuple[int, int, Fetched]]:
+    """The answers of tasks by their numbers: how many rows there are, and the rest, with the columns of the rows."""
+    answers = []
+    for number, packed in zip(_numbers(table.column(NUMBER)), table.column(ANSWER), strict=True):
+        if packed.is_valid:
+            answer = msgspec.msgpack.decode(packed.as_buffer(), type=_Answer)
+            rows = pa.ipc.read_schema(pa.py_buffer(answer.columns)).empty_table()
+            rejected = [Rejected(*one) for one in answer.rejected]
+            answers.append((number, answer.rows, Fetched(rows, rejected, answer.end, answer.said)))
+    return sorted(answers, key=lambda one: one[0])
+
+
+def _numbers(column: pa.Array | pa.ChunkedArray) -> list[int]:
+    return cast("list[int]", column.to_pylist())
+
+
+def _answer(
+    number: int, count: int, schema: pa.Schema, rejected: Iterable[Rejected], fetched: Fetched | None = None
+) -> pa.RecordBatch:
+    texts = [(one.position, one.text, one.reason) for one in rejected]
+    end, said = ("", []) if fetched is None else (fetched.end, list(fetched.said))
+    answer = msgspec.msgpack.encode(_Answer(count, schema.serialize().to_pybytes(), texts, end, said))
+    return pa.RecordBatch.from_arrays(
+        [pa.array([number], pa.int32()), pa.array([answer], pa.binary()), pa.nulls(1, pa.binary())], schema=PACKED
+    )
+
+
+def _packed(number: int, rows: pa.Table) -> Iterator[pa.RecordBatch]:
+    """The rows in values of some size."""
+    size = max(1, _PACKED_BYTES * rows.num_rows // max(1, rows.nbytes))
+    for start in range(0, rows.num_rows, size):
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, rows.schema) as writer:
+            writer.write_table(rows.slice(start, size))
+        packed = pa.array([sink.getvalue().to_pybytes()], pa.binary())
+        yield pa.RecordBatch.from_arrays(
+            [pa.array([number], pa.int32()), pa.nulls(1, pa.binary()), packed], schema=PACKED
+        )
