@@ -15,8 +15,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from pyhudi import HudiTable, Streamer
-from pyhudi.errors import ConfigError, SchemaMismatch
+from pyhudi.errors import ConfigError, SchemaMismatch, StorageError
+from pyhudi.storage.clock import SystemClock
+from pyhudi.streamer.checkpoints import Start
+from pyhudi.streamer.json_messages import RowColumns
+from pyhudi.streamer.settings import load_settings
 from pyhudi.streamer.sources import files
+from pyhudi.streamer.sources.registry import open_source
+from pyhudi.streamer.sources.source import SourceSetting, SplitSource
 
 ROWS = pa.table({"id": [1, 2, 3], "name": ["a", "b", None], "v": [0.5, None, 2.0]})
 
@@ -172,3 +178,21 @@ def test_too_large_a_share_that_does_not_fit_stops_the_batch_and_nothing_is_writ
         .rows
         == 1
     )
+
+
+def test_a_file_that_only_the_reading_process_does_not_see_is_an_error_and_no_removed_one(tmp_path: Path) -> None:
+    given = {"target-base-path": str(tmp_path / "t"), "hoodie.streamer.source.dfs.root": str(tmp_path / "in")}
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a").write_text('{"id": 1}')
+    source = open_source(SourceSetting(load_settings(given), SystemClock()))
+    assert isinstance(source, SplitSource)
+    plan, columns = source.plan(Start(None), None), RowColumns(pa.schema([]))
+    (split,) = source.splits(plan, 1)
+
+    (tmp_path / "in").rename(tmp_path / "elsewhere")  # as on another machine
+    fetched = source.fetch(split, columns)
+    assert source.batch(plan, [(split, fetched)], columns).said == ["a was removed before it was read"]
+    (tmp_path / "elsewhere").rename(tmp_path / "in")
+
+    with pytest.raises(StorageError, match=r"a is there, and was not where it was read\. On Spark all workers"):
+        source.batch(plan, [(split, fetched)], columns)

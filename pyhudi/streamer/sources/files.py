@@ -115,6 +115,7 @@ class FilesSource(SplitSource[_Plan, Sequence[FileInfo]]):
         """The rows of files; `end`: which of them were read, and whether one has to wait."""
         said: list[str] = []
         done: list[int] = []
+        removed: list[int] = []
         tables: list[pa.Table] = []
         rejected: list[Rejected] = []
         waits = False
@@ -122,7 +123,7 @@ class FilesSource(SplitSource[_Plan, Sequence[FileInfo]]):
             try:
                 table, refused = self._whole(file, columns)
             except PathNotFound:
-                said.append(f"{file.path} was removed before it was read")
+                removed.append(number)
                 continue
             except (HudiError, pa.ArrowException, OSError, ValueError, EOFError) as error:
                 if isinstance(error, StorageError):
@@ -137,19 +138,20 @@ class FilesSource(SplitSource[_Plan, Sequence[FileInfo]]):
             if table is not None and table.num_columns:
                 tables.append(table)
         rows = typed_columns(tables) if tables else columns.schema.empty_table()
-        return Fetched(rows, rejected, json.dumps({"done": done, "waits": waits}), said)
+        return Fetched(rows, rejected, json.dumps({"done": done, "removed": removed, "waits": waits}), said)
 
     def batch(self, plan: _Plan, fetched: Iterable[tuple[Sequence[FileInfo], Fetched]], columns: RowColumns) -> Batch:
         """All files before the first one that has to wait."""
         parts: list[Fetched] = []
         done: list[FileInfo] = []
+        said: list[str] = []
         for split, part in fetched:
             end = json.loads(part.end)
             parts.append(part)
+            said += [self._removed(split[number]) for number in end["removed"]] + [*part.said]
             done += [split[number] for number in end["done"]]
             if end["waits"]:
                 break
-        said = [line for part in parts for line in part.said]
         if not done:
             return Batch(columns.schema.empty_table(), plan.text or str(_LONG_MIN), said=said)
         rows = typed_columns([part.rows for part in parts])
@@ -160,6 +162,14 @@ class FilesSource(SplitSource[_Plan, Sequence[FileInfo]]):
 
     def close(self) -> None:
         """Nothing is open."""
+
+    def _removed(self, file: FileInfo) -> str:
+        if self.storage.stat(file.path) is not None:
+            raise StorageError(
+                f"{self.storage.root}: {file.path} is there, and was not where it was read. On Spark all workers must "
+                "see the folder under this path. Nothing was written."
+            )
+        return f"{file.path} was removed before it was read"
 
     def _whole(self, file: FileInfo, columns: RowColumns) -> tuple[pa.Table | None, list[Rejected]]:
         """A file as it was listed. Raises ValueError for one that changed while it was read."""
