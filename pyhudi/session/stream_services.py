@@ -9,27 +9,22 @@ stream is restarted. Source: docs/streaming.md, "Table services"; docs/formats/t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
 
 from pyspark.sql import SparkSession
 
-from pyhudi.actions.action import ActionContext
 from pyhudi.errors import TableError, WriteConflict
 from pyhudi.model.options import WriteOptions
-from pyhudi.services.clean.cleaning import clean_after_write
-from pyhudi.services.cluster.calls import cluster_waiting
-from pyhudi.services.compact.compaction import compact_waiting
+from pyhudi.services.beside import Service, services_beside
 from pyhudi.spark.session import hudi_options
 from pyhudi.storage.base import Storage
 from pyhudi.table.calls import engine_for, serve
 from pyhudi.timeline.table_properties import load_table_config
 from pyhudi.warnings import collected_warnings, warn_caller
 
-__all__ = ["check_services", "compacts_beside", "serve_beside", "wait_for_services"]
-
-Service = Callable[[ActionContext], tuple[str, ...]]
+__all__ = ["check_services", "serve_beside", "wait_for_services"]
 
 
 class _Running:
@@ -69,7 +64,7 @@ def check_services(storage: Storage) -> None:
 def serve_beside(spark: SparkSession, storage: Storage, options: Mapping[str, object]) -> None:
     """Start the services that a stream's options ask for. If they are already running, they are run once more."""
     parsed = WriteOptions.parse(options, hudi_options(spark), load_table_config(storage))
-    services = _services(parsed)
+    services = services_beside(parsed)
     if not services:
         return
     with _LOCK:
@@ -89,23 +84,6 @@ def wait_for_services(storage: Storage, timeout_s: float) -> None:
         future = None if running is None else running.future
     if future is not None:
         future.exception(timeout_s)
-
-
-def compacts_beside(options: WriteOptions) -> bool:
-    """True if a stream with these options compacts next to its batches. Explicit inline compaction runs within them."""
-    inline = "hoodie.compact.inline" in options.explicit and options.compaction.inline
-    return options.stream.async_compaction and not options.stream.disable_compaction and not inline
-
-
-def _services(options: WriteOptions) -> tuple[Service, ...]:
-    services: list[Service] = []
-    if options.table_type == "MERGE_ON_READ" and compacts_beside(options):
-        services.append(compact_waiting)
-    if options.clustering.async_enabled and not options.clustering.inline:
-        services.append(cluster_waiting)
-    if options.stream.async_clean and options.cleaning.automatic:
-        services.append(clean_after_write)
-    return tuple(services)
 
 
 def _serve(

@@ -33,7 +33,8 @@ from pyhudi.formats.json_text import parse_json
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions, canonical_keys
 from pyhudi.model.options.streaming import BATCH_ID, QUERY_ID
-from pyhudi.session.stream_services import check_services, compacts_beside, serve_beside
+from pyhudi.services.beside import left_by_batches
+from pyhudi.session.stream_services import check_services, serve_beside
 from pyhudi.spark.session import hudi_and_store_options
 from pyhudi.spark.worker_python import name_own_python
 from pyhudi.storage import open_storage
@@ -83,8 +84,6 @@ def query_of_thread(spark: SparkSession) -> str | None:
 
 _OPERATION = "hoodie.datasource.write.operation"
 _REPLACES_ALL = "insert_overwrite_table"
-_INLINE, _SCHEDULE_INLINE = "hoodie.compact.inline", "hoodie.compact.schedule.inline"
-_CLEANS = "hoodie.clean.automatic"
 CHECKPOINT = "checkpointlocation"  # Spark's option, in lower case
 # The same rows would fail in the same way again.
 _LASTING = (ConfigError, KeyGenError, SchemaMismatch, UnsupportedTable, CorruptFile)
@@ -167,7 +166,7 @@ class BatchWriter:
     def _write(self, df: DataFrame, batch_id: int, storage: Storage, options: WriteOptions, query: str) -> None:
         stream = replace(options.stream, query=query)
         if not (table_exists(storage) and is_written(MetaClient.load(storage), stream, batch_id)):
-            write_options = {**self._options, **_beside_the_batch(options), BATCH_ID: batch_id, QUERY_ID: query}
+            write_options = {**self._options, **left_by_batches(options), BATCH_ID: batch_id, QUERY_ID: query}
             write(storage, df, write_options, "append", df.sparkSession, self._partition_by)
 
     def _query(self, spark: SparkSession, store: Mapping[str, str]) -> str:
@@ -183,19 +182,6 @@ class BatchWriter:
 
     def __setstate__(self, state: dict[str, object]) -> None:
         vars(self).update(state, _of_thread=threading.local())
-
-
-def _beside_the_batch(options: WriteOptions) -> dict[str, object]:
-    """The options with which a batch leaves work to the services next to it."""
-    stream, compaction = options.stream, options.compaction
-    overrides: dict[str, object] = {}
-    if stream.disable_compaction:
-        overrides |= {_INLINE: False, _SCHEDULE_INLINE: False}
-    elif compacts_beside(options):
-        overrides |= {_INLINE: False, _SCHEDULE_INLINE: compaction.inline or compaction.schedule_inline}
-    if stream.async_clean:
-        overrides[_CLEANS] = False
-    return overrides
 
 
 def _replacing_all(options: Mapping[str, object]) -> dict[str, object]:

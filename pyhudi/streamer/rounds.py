@@ -5,15 +5,17 @@ from __future__ import annotations
 import logging
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyhudi.errors import ConfigError, HudiError, StorageError, WriteConflict
+from pyhudi.model.options.spec import text_of
 from pyhudi.result import plain
 from pyhudi.storage.clock import Clock
 from pyhudi.streamer.pipeline import Pipeline, Round
 from pyhudi.streamer.results import StreamerCheck, StreamerRun
+from pyhudi.streamer.services import ServicesBeside
 from pyhudi.streamer.settings import PipelineSettings
 from pyhudi.streamer.termination import Termination, termination_of
 
@@ -36,6 +38,11 @@ class TableRounds:
     def __init__(self, settings: PipelineSettings, clock: Clock, spark: SparkSession | None = None) -> None:
         self.settings, self._clock, self._spark = settings, clock, spark
         self._pipeline: Pipeline | None = None
+        self._services = ServicesBeside(settings, clock) if settings.options.is_continuous else None
+        left = {} if self._services is None else self._services.left_by_batches()
+        self._of_batches = replace(
+            settings, write={**settings.write, **{key: text_of(one) for key, one in left.items()}}
+        )
         self._termination: Termination | None = None
         self.run = StreamerRun()
         self.due_s = 0.0
@@ -49,7 +56,7 @@ class TableRounds:
         """
         try:
             termination_of(self.settings)
-            self._pipeline = Pipeline(self.settings, self._clock, self._spark)
+            self._opened()
         except ConfigError:
             raise
         except HudiError as error:
@@ -70,6 +77,8 @@ class TableRounds:
     def round(self, ends: threading.Event, told: Callable[[str], None] | None, *, until_empty: bool) -> None:
         """Run a round. Raises HudiError."""
         options = self.settings.options
+        if self._services is not None:
+            self._services.wait_for_room(ends)
         began_s = self._clock.monotonic_s()
         one = self._tried(ends)
         moved = one is not None and (one.written is not None or one.rows > 0)
@@ -78,12 +87,29 @@ class TableRounds:
         if one is not None:
             self.run = self.run._and(one)
             self._tell(one, began_s, told)
+        if self._services is not None:
+            if one is not None and one.written is not None:
+                self._services.request()
+            self.say(told, self._services.said())
         self.is_done = not moved if until_empty else not options.is_continuous
         if options.is_continuous and self._termination is not None and self._termination.should_shutdown(moved):
             _log.info("%s: %s ends the run", self.settings.target, options.runs.termination)
             self.is_done = True
         # Without anything new, and without an interval, look again after a moment.
         self.due_s = began_s + (options.interval_s or (0 if moved else 1))
+
+    def end(self, told: Callable[[str], None] | None) -> None:
+        """End a run: wait for the service that is running, and say what it did."""
+        if self._services is not None:
+            self._services.wait()
+            self.say(told, self._services.said())
+
+    def say(self, told: Callable[[str], None] | None, lines: Sequence[str]) -> None:
+        """Say what went wrong, and go on."""
+        for line in lines:
+            _log.warning("%s", line)
+            if told is not None:
+                told(line)
 
     def fail(self, error: Exception) -> None:
         """Note that a round failed. A continuous run tries again: after the retry interval, then twice as long."""
@@ -113,7 +139,7 @@ class TableRounds:
 
     def _opened(self) -> Pipeline:
         if self._pipeline is None:
-            self._pipeline = Pipeline(self.settings, self._clock, self._spark)
+            self._pipeline = Pipeline(self._of_batches, self._clock, self._spark)
         return self._pipeline
 
     def _tried(self, ends: threading.Event) -> Round | None:
@@ -124,6 +150,9 @@ class TableRounds:
             try:
                 return self._opened().run()
             except WriteConflict as error:
+                if self._services is not None and self._services.is_running and not ends.is_set():
+                    self._services.wait(_NAP_S)  # it holds the files that the batch changes
+                    continue
                 conflicts += 1
                 if conflicts > _CONFLICTS_MAX or ends.is_set():
                     raise
@@ -139,8 +168,7 @@ class TableRounds:
                 wait_until(self._clock.monotonic_s() + wait_s, self._clock, ends)
 
     def _tell(self, one: Round, began_s: float, told: Callable[[str], None] | None) -> None:
-        for line in one.said:
-            _log.warning("%s", line)
+        self.say(told if one.written is not None or one.rows else None, one.said)
         seconds = self._clock.monotonic_s() - began_s
         if one.written is None and not one.rows:
             return
@@ -149,9 +177,8 @@ class TableRounds:
         lost = f", {one.lost:,} lost at the source" if one.lost else ""
         line = f"{self.settings.target}: {one.rows:,} rows, {seconds:.1f} s, {speed}{aside}{lost}, at {one.checkpoint}"
         _log.info("%s", line)
-        for tell in [told] if told is not None else []:
-            for said in (*one.said, line):
-                tell(said)
+        if told is not None:
+            told(line)
 
 
 def wait_until(until_s: float, clock: Clock, ends: threading.Event) -> None:

@@ -66,6 +66,10 @@ _FLAGS_OF_WRITES = {
     "sync-tool-classes": "hoodie.meta.sync.client.tool.class",
 }
 _COMPACTION_OFF = "disable-compaction"
+_COMPACTION_OFF_BY = {
+    "hoodie.compact.inline": "false",
+    "hoodie.datasource.write.streaming.disable.compaction": "true",  # beside a continuous run
+}
 _STORE_PREFIXES = ("fs.", "dfs.", "spark.hadoop.fs.")
 _INCLUDES = ("include", "props")
 _TABLES = "tables"
@@ -132,7 +136,8 @@ def settings_of(place: str, entries: Sequence[Entry]) -> PipelineSettings:
             (stream if OptionScope.STREAM in spec.scopes else write)[spec.key] = entry
         elif key == f"{STREAMER_PREFIX}{_COMPACTION_OFF}":
             if entry.text.lower() == "true":
-                write["hoodie.compact.inline"] = Entry(entry.key, "false", entry.place)
+                for off, text in _COMPACTION_OFF_BY.items():
+                    write[off] = Entry(entry.key, text, entry.place)
         elif key.startswith("hoodie.keygen.user."):
             write[key] = entry
         elif key.startswith("hoodie."):

@@ -66,11 +66,11 @@ class Streamer:
         for table in self._tables.values():
             table.begin()
         with self._ending_by_sigterm():
-            while not self._ends.is_set() and (left := self._left()):
-                for table in left:
-                    if table.due_s <= self._clock.monotonic_s() and not self._ends.is_set():
-                        self._step(table, told, until_empty)
-                wait_until(min((one.due_s for one in self._left()), default=0.0), self._clock, self._ends)
+            try:
+                self._turns(told, until_empty)
+            finally:
+                for table in self._tables.values():
+                    table.end(told)
         if self._is_one:
             return self._tables[""].run
         done = sum_of({name: table.run for name, table in self._tables.items()})
@@ -110,6 +110,14 @@ class Streamer:
     def _is_one(self) -> bool:
         """The configuration is that of one table, whose errors are the run's own."""
         return "" in self._tables
+
+    def _turns(self, told: Callable[[str], None] | None, until_empty: bool) -> None:
+        """Rounds in turn, until the run ends."""
+        while not self._ends.is_set() and (left := self._left()):
+            for table in left:
+                if table.due_s <= self._clock.monotonic_s() and not self._ends.is_set():
+                    self._step(table, told, until_empty)
+            wait_until(min((one.due_s for one in self._left()), default=0.0), self._clock, self._ends)
 
     def _left(self) -> list[TableRounds]:
         """The tables with rounds to come; none where the last rounds of all of them failed."""

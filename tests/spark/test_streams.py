@@ -17,7 +17,8 @@ from pyspark.sql.types import StructType
 
 import pyhudi
 from pyhudi import ConfigError, HudiTable, StorageError, TableError, TableExists
-from pyhudi.session import stream_services, stream_sink
+from pyhudi.services import beside
+from pyhudi.session import stream_sink
 from pyhudi.session.stream_services import wait_for_services
 from pyhudi.session.stream_source import FollowedTable
 from pyhudi.spark import capabilities
@@ -322,7 +323,7 @@ def test_a_service_that_fails_stops_the_stream_before_the_next_batch(
     def fail(context: object) -> None:
         raise StorageError("the disk is full")
 
-    monkeypatch.setattr(stream_services, "compact_waiting", fail)
+    monkeypatch.setattr(beside, "compact_waiting", fail)
     write = pyhudi.write_batches_to(path, {**WRITE, "hoodie.datasource.write.table.type": "MERGE_ON_READ"})
     write(batch(spark, (1, 1)), 0)
     wait_for_services(HudiTable.open(path).state().storage, 60)

@@ -35,6 +35,20 @@ class RunOptions:
         minimum=1,
         scopes=_STREAM,
     )
+    max_pending_compactions: int = option(
+        "hoodie.streamer.max-pending-compactions",
+        5,
+        "While so many compactions wait for the thread beside a continuous run, no batch begins.",
+        minimum=1,
+        scopes=_STREAM,
+    )
+    max_pending_clusterings: int = option(
+        "hoodie.streamer.max-pending-clustering",
+        5,
+        "While so many clusterings wait for the thread beside a continuous run, no batch begins.",
+        minimum=1,
+        scopes=_STREAM,
+    )
     first_checkpoint: str | None = option(
         "hoodie.streamer.initial-checkpoint-provider",
         None,
