@@ -8,7 +8,7 @@ A reporter is one file of `reporters/` and one row here; options name a user's o
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from pyhudi.errors import ConfigError
 from pyhudi.listeners.delivery import wait_for_all
@@ -22,7 +22,7 @@ from pyhudi.registry import Registry
 from pyhudi.storage.clock import Clock
 from pyhudi.warnings import warn_caller
 
-__all__ = ["REPORTERS", "MetricsListener", "count", "flush_metrics", "metrics", "time"]
+__all__ = ["REPORTERS", "MetricsListener", "count", "flush_metrics", "metrics", "set_gauges", "time"]
 
 REPORTERS: Registry[type[Reporter]] = Registry(
     kind="metrics reporter",
@@ -93,10 +93,17 @@ def prefix_of(options: MetricsOptions, table_name: str) -> str:
     return f"{prefix}." if prefix else ""
 
 
-def count(options: WriteOptions, table_name: str, name: str) -> None:
+def count(options: WriteOptions, table_name: str, name: str, by: int = 1) -> None:
     """Increment a counter, if metrics are on."""
     if options.metrics.is_on:
-        _set_of(options.metrics).count(f"{prefix_of(options.metrics, table_name)}{name}")
+        _set_of(options.metrics).count(f"{prefix_of(options.metrics, table_name)}{name}", by)
+
+
+def set_gauges(options: WriteOptions, table_name: str, gauges: Mapping[str, float]) -> None:
+    """Set gauges, if metrics are on."""
+    if options.metrics.is_on:
+        prefix = prefix_of(options.metrics, table_name)
+        _set_of(options.metrics).set({f"{prefix}{name}": value for name, value in gauges.items()})
 
 
 def time(options: WriteOptions, table_name: str, name: str, seconds: float) -> None:

@@ -90,6 +90,13 @@ class Pipeline:
                 f"{settings.place}: hoodie.errortable.base.path is missing: the place of the quarantine table."
             )
 
+    @property
+    def table_name(self) -> str:
+        """The name of the table, also of one that is to be made."""
+        if self._meta is not None:
+            return self._meta.config.table_name
+        return self._settings.write.get("hoodie.table.name") or self._storage.root.rstrip("/").rpartition("/")[2]
+
     def close(self) -> None:
         """Let the source go, and what was read."""
         self._reader.release()

@@ -13,6 +13,7 @@ from pyhudi.errors import ConfigError, HudiError, StorageError, WriteConflict
 from pyhudi.model.options.spec import text_of
 from pyhudi.result import plain
 from pyhudi.storage.clock import Clock
+from pyhudi.streamer.metrics import RoundMetrics
 from pyhudi.streamer.pipeline import Pipeline, Round
 from pyhudi.streamer.results import StreamerCheck, StreamerRun
 from pyhudi.streamer.services import ServicesBeside
@@ -44,6 +45,7 @@ class TableRounds:
             settings, write={**settings.write, **{key: text_of(one) for key, one in left.items()}}
         )
         self._termination: Termination | None = None
+        self._metrics = RoundMetrics(settings, clock)
         self.run = StreamerRun()
         self.due_s = 0.0
         self.failures = 0
@@ -80,7 +82,12 @@ class TableRounds:
         if self._services is not None:
             self._services.wait_for_room(ends)
         began_s = self._clock.monotonic_s()
-        one = self._tried(ends)
+        try:
+            one = self._tried(ends)
+        except Exception:
+            self._metrics.failed(self._table_name)
+            raise
+        self._metrics.succeeded(self._table_name, one, self._clock.monotonic_s() - began_s)
         moved = one is not None and (one.written is not None or one.rows > 0)
         self.failures = 0
         self.run = replace(self.run, error=None)
@@ -136,6 +143,10 @@ class TableRounds:
             [plain(row) for row in shown.to_pylist()],
             [f"{one.position}: {one.reason}" for one in read.rejected[:_SHOWN_ROWS]],
         )
+
+    @property
+    def _table_name(self) -> str:
+        return self.settings.target if self._pipeline is None else self._pipeline.table_name
 
     def _opened(self) -> Pipeline:
         if self._pipeline is None:

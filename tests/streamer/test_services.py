@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pyhudi import HudiTable, Streamer, flush_metrics
+from pyhudi import HudiTable, Streamer, flush_metrics, metrics
 from pyhudi.model.instant import ActionKind
 from pyhudi.services import beside
 from pyhudi.services.beside import compact_waiting
@@ -256,3 +256,23 @@ def test_callbacks_of_each_batch_carry_its_checkpoint(tmp_path: Path) -> None:
         flush_metrics()
     noted = [one.json["extraMetadata"]["val"]["deltastreamer.checkpoint.key"] for one in receiver.requests]
     assert noted == ["1", "2", "3", "4", "5"]
+
+
+def test_rounds_have_the_metrics_of_hudis_streamer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    on = {"hoodie.metrics.on": True, "hoodie.metrics.reporter.type": "INMEMORY", "hoodie.table.name": "pipe"}
+    streamer = Streamer(config(tmp_path, **on))
+    streamer.run(until_empty=True)
+
+    found = {name: value for name, value in metrics().items() if name.startswith("pipe.deltastreamer.")}
+    assert found["pipe.deltastreamer.numSuccessfulSyncs"] == 6  # the last one finds nothing
+    assert found["pipe.deltastreamer.rows"] == 50
+    assert found["pipe.deltastreamer.lastSync"] == found["pipe.deltastreamer.heartbeatTimestampMs"] > 1.7e12
+    assert found["pipe.deltastreamer.duration"] > 0
+    assert metrics()["pipe.timer.deltastreamer.count"] == 6
+
+    monkeypatch.setattr(Updates, "read", lambda *arguments: 1 / 0)
+    for number in (1, 2):
+        with pytest.raises(ZeroDivisionError):
+            streamer.run()
+        assert metrics()["pipe.deltastreamer.numConsecutiveFailures"] == number
+    assert metrics()["pipe.deltastreamer.numFailedSyncs"] == 2
