@@ -75,10 +75,10 @@ def start_of(
 
 
 def batch_options(
-    options: StreamerOptions, start: Start, text: str, notes: Mapping[str, str], *, is_v2: bool
+    options: StreamerOptions, start: Start, text: str | None, notes: Mapping[str, str], *, is_v2: bool
 ) -> dict[str, str]:
-    """Options of the write by which the checkpoint comes into the table in the commit of its rows."""
-    noted = {TEXT_V2 if is_v2 else TEXT_V1: text, **notes}
+    """Options of the write by which the checkpoint, if there is one, comes into the table in the commit of its rows."""
+    noted = {**notes} if text is None else {TEXT_V2 if is_v2 else TEXT_V1: text, **notes}
     if options.checkpoint is not None:
         noted[RESET_V2 if is_v2 else RESET_V1] = options.checkpoint
     if options.ignore_checkpoint is not None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from pyhudi.actions.create_table import check_fields
 from pyhudi.actions.result import WriteResult
-from pyhudi.actions.streamer_checkpoints import SET_ASIDE, newest_checkpoint
+from pyhudi.actions.streamer_checkpoints import NO_CHECKPOINT, SET_ASIDE, newest_checkpoint
 from pyhudi.errors import ConfigError
 from pyhudi.formats.avro.schema import without_meta
 from pyhudi.meta_client import MetaClient
@@ -84,6 +84,11 @@ class Pipeline:
         is_asked = settings.options.runs.first_checkpoint is not None
         self._first = cache(lambda: first_start(settings)) if is_asked else None
         self._held: Start | None = None  # where to go on as long as there is no table to note it
+        if self.reads_all and (settings.options.checkpoint or settings.options.ignore_checkpoint):
+            raise ConfigError(
+                f"{settings.place}: checkpoint and ignore-checkpoint: {settings.options.source} reads all rows in each "
+                "round. Leave them out."
+            )
         quarantine = settings.options.quarantine
         if quarantine.is_on and quarantine.path is None:
             raise ConfigError(
@@ -96,6 +101,11 @@ class Pipeline:
         if self._meta is not None:
             return self._meta.config.table_name
         return self._settings.write.get("hoodie.table.name") or self._storage.root.rstrip("/").rpartition("/")[2]
+
+    @property
+    def reads_all(self) -> bool:
+        """Does each round read all rows, wherever the last one ended?"""
+        return bool(getattr(self._source, "reads_all", False))
 
     def close(self) -> None:
         """Let the source go, and what was read."""
@@ -177,6 +187,8 @@ class Pipeline:
         if self._meta is None:
             return self._held or start_of(self._settings.options, None, self._first, has_commits=False)
         newest = newest_checkpoint(self._meta)
+        if self.reads_all:
+            return Start(None, after=NO_CHECKPOINT if newest is None else newest.instant_time)
         has_commits = bool(self._meta.timeline.commits().instants)
         try:
             return start_of(self._settings.options, newest, self._first, has_commits=has_commits)

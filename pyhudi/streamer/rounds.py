@@ -98,7 +98,8 @@ class TableRounds:
             if one is not None and one.written is not None:
                 self._services.request()
             self.say(told, self._services.said())
-        self.is_done = not moved if until_empty else not options.is_continuous
+        is_empty = not moved or self._opened().reads_all or options.skips_checkpoint
+        self.is_done = is_empty if until_empty else not options.is_continuous
         if options.is_continuous and self._termination is not None and self._termination.should_shutdown(moved):
             _log.info("%s: %s ends the run", self.settings.target, options.runs.termination)
             self.is_done = True
@@ -186,7 +187,8 @@ class TableRounds:
         speed = f"{one.rows / seconds:,.0f} rows/s" if seconds else ""
         aside = f", {one.rejected:,} did not fit" if one.rejected else ""
         lost = f", {one.lost:,} lost at the source" if one.lost else ""
-        line = f"{self.settings.target}: {one.rows:,} rows, {seconds:.1f} s, {speed}{aside}{lost}, at {one.checkpoint}"
+        at = "" if one.checkpoint is None else f", at {one.checkpoint}"
+        line = f"{self.settings.target}: {one.rows:,} rows, {seconds:.1f} s, {speed}{aside}{lost}{at}"
         _log.info("%s", line)
         if told is not None:
             told(line)

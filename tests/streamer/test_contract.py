@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -40,6 +41,8 @@ FILES: dict[str, Callable[[str], object]] = {
     "ORCDFSSource": lambda path: orc.write_table(ROWS, path),
     "AvroDFSSource": avro,
 }
+QUERY = "SELECT explode(array(1, 2, 3)) AS id"
+SQL = {"SqlSource": QUERY, "SqlFileBasedSource": f"{QUERY};"}
 KAFKA = ("JsonKafkaSource", "TextKafkaSource", "AvroKafkaSource")  # values of Avro have their own test
 
 
@@ -58,6 +61,21 @@ def settings_of(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> d
         monkeypatch.setattr(kinesis, "aws_client", lambda *given: stream)
         keys = "hoodie.streamer.source.kinesis."
         return {f"{keys}stream.name": "s", f"{keys}starting.position": "EARLIEST"}
+    if name == "JdbcSource":
+        pytest.importorskip("sqlalchemy")
+        with sqlite3.connect(tmp_path / "s.db") as database:
+            database.execute("CREATE TABLE s (id INTEGER)")
+            database.execute("INSERT INTO s VALUES (1), (2), (3)")
+        pull = {"hoodie.streamer.jdbc.incr.pull": True, "hoodie.streamer.jdbc.table.incr.column.name": "id"}
+        url = {"hoodie.streamer.jdbc.url": f"jdbc:sqlite:{tmp_path}/s.db", "hoodie.streamer.jdbc.table.name": "s"}
+        return {**url, **pull}
+    if name in SQL:
+        pytest.importorskip("duckdb")
+        (tmp_path / "q.sql").write_text(SQL[name])
+        return {
+            "hoodie.streamer.source.sql.sql.query": SQL[name],
+            "hoodie.streamer.source.sql.file": str(tmp_path / "q.sql"),
+        }
     assert name in KAFKA, "a new source: say here how it gets three rows"
     kafka = pytest.importorskip("confluent_kafka")
     producer = kafka.Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "x:1"})
@@ -84,6 +102,9 @@ def test_a_batch_is_the_same_from_the_same_checkpoint_and_nothing_is_behind_its_
     assert first.rows.equals(again.rows)
     assert (first.checkpoint, first.notes) == (again.checkpoint, again.notes)
     assert first.rows.num_rows + len(first.rejected) == 3
+    if getattr(source, "reads_all", False):
+        assert (first.checkpoint, first.notes) == (None, {})
+        return
     assert source.read(Start(first.checkpoint, is_v2=source.writes_v2, notes=first.notes), None, NOTHING) is None
     source.close()
 

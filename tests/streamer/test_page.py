@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -44,7 +45,7 @@ def test_a_pipeline_of_the_page_takes_at_most_15_lines_and_brings_its_rows(
     text: str, places: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert len(text.splitlines()) <= 15
-    if "transformer.sql" in text:
+    if "transformer.sql" in text or "SqlSource" in text:
         pytest.importorskip("duckdb")
     if "JsonKafkaSource" in text:
         kafka = pytest.importorskip("confluent_kafka")
@@ -59,8 +60,13 @@ def test_a_pipeline_of_the_page_takes_at_most_15_lines_and_brings_its_rows(
         stream = Kinesis()
         stream.put(stream.opened(), *ORDERS)
         monkeypatch.setattr(kinesis, "aws_client", lambda *given: stream)
+    if "JdbcSource" in text:
+        pytest.importorskip("sqlalchemy")
+        with sqlite3.connect(places / "incoming" / "shop.db") as database:
+            database.execute("CREATE TABLE customers (id INTEGER, updated_at TIMESTAMP)")
+            database.execute("INSERT INTO customers VALUES (1, '2026-08-10 12:00:00'), (2, '2026-08-10 12:00:00')")
     write_hudi(places / "lake" / "orders", pa.Table.from_pylist(ORDERS), record_key="id")
-    if 'orders"\n' in text.partition("record_key")[0] and "clean_orders" not in text:
+    if '"/lake/orders"\n' in text.partition("record_key")[0]:
         text = text.replace("/lake/orders", "/lake/new_orders")
     (places / "p.toml").write_text(placed(text, places))
     streamer = Streamer(places / "p.toml")

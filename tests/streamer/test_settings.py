@@ -59,7 +59,7 @@ def test_a_properties_file_of_hoodiestreamer_is_read_as_it_is_old_spellings_and_
         ('op = "bootstrap"', r"p\.toml:2: operation bootstrap"),
         ("filter-dupes = true", r"p\.toml:2: filter-dupes .* an upsert"),
         ("run-bootstrap = true", r"p\.toml:2: .*run-bootstrap=true: .*does not do what it asks"),
-        ('source-class = "JdbcSource"', r"p\.toml: source-class=JdbcSource: Hudi has this source"),
+        ('source-class = "PulsarSource"', r"p\.toml: source-class=PulsarSource: Hudi has this source"),
         ('source-class = "JsonDfsSource"', r"Unknown source 'JsonDfsSource'. Did you mean 'JsonDFSSource'\?"),
         ('transformer-class = "SqlQueryTransformer"', r"Unknown transformer .* 'SqlQueryBasedTransformer'"),
         ("hoodie.errortable.enable = true", r"hoodie\.errortable\.base\.path is missing"),

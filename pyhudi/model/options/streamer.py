@@ -11,6 +11,7 @@ from pyhudi.model.options.aws_sources import KinesisOptions
 from pyhudi.model.options.declare import option, part
 from pyhudi.model.options.spec import Kind, OptionScope
 from pyhudi.model.options.streamer_runs import RunOptions, SchemaChangeOptions
+from pyhudi.model.options.streamer_sql import JdbcOptions, SqlSourceOptions
 from pyhudi.model.options.streamer_tables import RegistryPartsOptions, TablesOptions
 
 __all__ = [
@@ -193,7 +194,7 @@ class StreamerOptions:
     source_limit: int | None = option(
         "hoodie.streamer.source-limit",
         None,
-        "The most of a batch: bytes of files (512 MiB without it), events of Kafka.",
+        "The most of a batch: bytes of files (512 MiB without it), events of Kafka, rows of a database.",
         Kind.INTEGER,
         minimum=1,
         scopes=_STREAM,
@@ -283,6 +284,8 @@ class StreamerOptions:
     kafka: KafkaOptions = part(KafkaOptions)
     hudi: HudiSourceOptions = part(HudiSourceOptions)
     kinesis: KinesisOptions = part(KinesisOptions)
+    jdbc: JdbcOptions = part(JdbcOptions)
+    sql: SqlSourceOptions = part(SqlSourceOptions)
     schemas: SchemaProviderOptions = part(SchemaProviderOptions)
     transformers: TransformerOptions = part(TransformerOptions)
     quarantine: QuarantineOptions = part(QuarantineOptions)

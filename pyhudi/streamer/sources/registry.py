@@ -24,10 +24,13 @@ _ROWS = {
     "AvroKafkaSource": f"{_HERE}.kafka:AvroKafka",
     "TextKafkaSource": f"{_HERE}.kafka:TextKafka",
     "JsonKinesisSource": f"{_HERE}.kinesis:JsonKinesis",
+    "JdbcSource": f"{_HERE}.jdbc:JdbcSource",
+    "SqlSource": f"{_HERE}.sql:SqlQuery",
+    "SqlFileBasedSource": f"{_HERE}.sql:SqlFileQuery",
 }
 NOT_YET = (
-    "ProtoKafkaSource", "PulsarSource", "HiveIncrPullSource", "JdbcSource", "SqlSource",
-    "SqlFileBasedSource", "S3EventsSource", "S3EventsHoodieIncrSource", "GcsEventsSource", "GcsEventsHoodieIncrSource",
+    "ProtoKafkaSource", "PulsarSource", "HiveIncrPullSource", "S3EventsSource",
+    "S3EventsHoodieIncrSource", "GcsEventsSource", "GcsEventsHoodieIncrSource",
     "PostgresDebeziumSource", "MysqlDebeziumSource",
 )  # fmt: skip
 _PACKAGE = "org.apache.hudi.utilities.sources."

@@ -54,12 +54,13 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Rows, and the checkpoint behind them. `notes`: of the source in the commit. `said`: lines for the user. `lost`:
-    how many rows the source had no longer. `splits`: of the plan, those whose rows are in it.
+    """Rows, and the checkpoint behind them, None where the source has none. `notes`: of the source in the commit.
+    `said`: lines for the user. `lost`: how many rows the source had no longer. `splits`: of the plan, those whose rows
+    are in it.
     """
 
     rows: pa.Table
-    checkpoint: str
+    checkpoint: str | None
     rejected: Sequence[Rejected] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
     said: Sequence[str] = ()
@@ -78,7 +79,9 @@ class Fetched:
 
 
 class RowSource(Protocol):
-    """A source of ours. `writes_v2`: its checkpoints are of Hudi's second form."""
+    """A source of ours. `writes_v2`: its checkpoints are of Hudi's second form. One whose rounds read all rows,
+    wherever the last one ended, has `reads_all`, which is true.
+    """
 
     writes_v2: bool
 
