@@ -31,6 +31,7 @@ from pyhudi.streamer.quarantine import check_share, set_aside
 from pyhudi.streamer.reading import BatchReader, LocalReader, ReadBatch
 from pyhudi.streamer.schemas import provided_columns
 from pyhudi.streamer.settings import PipelineSettings
+from pyhudi.streamer.sources.debezium import settings_of_changes
 from pyhudi.streamer.sources.registry import open_source
 from pyhudi.streamer.sources.source import RowSource, SourceSetting
 from pyhudi.table.save import write
@@ -69,6 +70,7 @@ class Pipeline:
             from pyhudi.streamer.on_spark import SparkReader, with_session_store
 
             settings = with_session_store(settings, spark)
+        settings = settings_of_changes(settings)
         self._settings, self._spark = settings, spark
         self._storage = open_storage(settings.target, settings.store)
         self._provided = provided_columns(settings)

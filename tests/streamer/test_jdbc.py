@@ -231,7 +231,8 @@ def test_a_database_that_is_away_may_come_back_and_no_message_has_the_password(d
         StorageError, match=r"SQL shop at 127\.0\.0\.1:1 can't be read: .*Nothing was written"
     ) as caught:
         streamer.run()
-    assert "hush" not in f"{caught.value!r} {caught.value.__cause__} {vars(streamer)!r} {vars(streamer._pipeline)!r}"
+    table = streamer._tables[""]
+    assert "hush" not in f"{caught.value!r} {caught.value.__cause__} {vars(table)!r} {vars(table._pipeline)!r}"
 
 
 def test_a_driver_that_is_not_installed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pyhudi.model.options.aws_sources import KinesisOptions
 from pyhudi.model.options.declare import option, part
 from pyhudi.model.options.spec import Kind, OptionScope
+from pyhudi.model.options.streamer_debezium import DebeziumOptions
 from pyhudi.model.options.streamer_runs import RunOptions, SchemaChangeOptions
 from pyhudi.model.options.streamer_sql import JdbcOptions, SqlSourceOptions
 from pyhudi.model.options.streamer_tables import RegistryPartsOptions, TablesOptions
@@ -282,6 +283,7 @@ class StreamerOptions:
     )
     files: FilesOptions = part(FilesOptions)
     kafka: KafkaOptions = part(KafkaOptions)
+    debezium: DebeziumOptions = part(DebeziumOptions)
     hudi: HudiSourceOptions = part(HudiSourceOptions)
     kinesis: KinesisOptions = part(KinesisOptions)
     jdbc: JdbcOptions = part(JdbcOptions)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -119,6 +119,8 @@ class TextValues:
 class AvroValues:
     """Avro behind the id of its schema. A batch may have several schemas; all of one are decoded at once."""
 
+    fields: Collection[str] | None = None  # those that are read; None: all
+
     def __init__(self, setting: SourceSetting) -> None:
         registry = client_settings(setting.settings).registry
         url = registry.get("schema.registry.url")
@@ -126,7 +128,11 @@ class AvroValues:
             raise ConfigError(f'{setting.settings.place}: schema.registry.url is missing: "http://host:8081".')
         self._url = url.rstrip("/")
         self._user = registry.get("schema.registry.basic.auth.user.info") or registry.get("basic.auth.user.info")
-        self._decoders: dict[int, AvroDecoder] = {}
+        self._decoders: dict[int, tuple[AvroDecoder, str]] = {}
+
+    def rows_of(self, decoded: pa.Table, schema: str, columns: RowColumns) -> pa.Table:
+        """The rows of values of one schema."""
+        return decoded
 
     def decode(self, events: Events, columns: RowColumns) -> Decoded:
         """The rows of all schemas, with the columns of all."""
@@ -140,7 +146,7 @@ class AvroValues:
         tables: list[pa.Table] = []
         order: list[int] = []
         for schema_id, numbers in by_id.items():
-            parts, kept = self._decoded(schema_id, events, numbers, refused)
+            parts, kept = self._decoded(schema_id, events, numbers, refused, columns)
             tables += parts
             order += kept
         if not tables:
@@ -152,10 +158,10 @@ class AvroValues:
         return Decoded(rows, None if len(kept) == len(events.values) else kept, sorted(refused.items()))
 
     def _decoded(
-        self, schema_id: int, events: Events, numbers: Sequence[int], refused: dict[int, str]
+        self, schema_id: int, events: Events, numbers: Sequence[int], refused: dict[int, str], columns: RowColumns
     ) -> tuple[list[pa.Table], list[int]]:
         try:
-            decoder = self._decoder(schema_id)
+            decoder, schema = self._decoder(schema_id)
         except StorageError:
             raise
         except HudiError as error:
@@ -166,12 +172,13 @@ class AvroValues:
             values = [events.values[numbers[one]] for one in at]
             ends = np.cumsum([len(value) for value in values], dtype=np.int64)
             starts = np.concatenate(([0], ends[:-1])).astype(np.int64) + _HEAD_BYTES
-            return decoder.decode(b"".join(values), starts, ends, f"schema {schema_id}")
+            decoded = decoder.decode(b"".join(values), starts, ends, f"schema {schema_id}")
+            return self.rows_of(decoded, schema, columns)
 
         return read_in_parts(read, len(numbers), refused, numbers)
 
-    def _decoder(self, schema_id: int) -> AvroDecoder:
+    def _decoder(self, schema_id: int) -> tuple[AvroDecoder, str]:
         if schema_id not in self._decoders:
             text = fetched_schema(f"{self._url}/schemas/ids/{schema_id}", self._user)
-            self._decoders[schema_id] = AvroDecoder(text)
+            self._decoders[schema_id] = (AvroDecoder(text, self.fields), text)
         return self._decoders[schema_id]

@@ -27,15 +27,18 @@ _ROWS = {
     "JdbcSource": f"{_HERE}.jdbc:JdbcSource",
     "SqlSource": f"{_HERE}.sql:SqlQuery",
     "SqlFileBasedSource": f"{_HERE}.sql:SqlFileQuery",
+    "PostgresDebeziumSource": f"{_HERE}.debezium:PostgresDebezium",
+    "MysqlDebeziumSource": f"{_HERE}.debezium:MysqlDebezium",
 }
 NOT_YET = (
     "ProtoKafkaSource", "PulsarSource", "HiveIncrPullSource", "S3EventsSource",
     "S3EventsHoodieIncrSource", "GcsEventsSource", "GcsEventsHoodieIncrSource",
-    "PostgresDebeziumSource", "MysqlDebeziumSource",
 )  # fmt: skip
 _PACKAGE = "org.apache.hudi.utilities.sources."
 SOURCES: Registry[Callable[..., Any]] = Registry(
-    kind="source", entries=_ROWS, aliases={f"{_PACKAGE}{name}": name for name in _ROWS}
+    kind="source",
+    entries=_ROWS,
+    aliases={f"{_PACKAGE}{'debezium.' if 'Debezium' in name else ''}{name}": name for name in _ROWS},
 )
 
 

@@ -1,0 +1,101 @@
+"""Change events of Debezium in Kafka as a source: the table follows the database's. Source: Hudi's DebeziumSource.
+
+    events → rows with Hudi's columns of the event (`debezium_events.py`) → upsert, by the database's order of changes
+
+Deletes are rows whose `_change_operation_type` is `d`, which the merge rules of the table know.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyhudi.errors import ConfigError
+from pyhudi.model.options.merging import MERGE_MODE, ORDERING_FIELDS, PAYLOAD_CLASS, STRATEGY_ID
+from pyhudi.streamer.settings import PipelineSettings
+from pyhudi.streamer.sources.debezium_events import MYSQL, POSTGRES, event_values
+from pyhudi.streamer.sources.kafka import KafkaSource
+from pyhudi.streamer.sources.kafka_formats import EventValues
+from pyhudi.streamer.sources.source import SourceSetting
+
+__all__ = ["MysqlDebezium", "PostgresDebezium", "settings_of_changes"]
+
+_PAYLOADS = "org.apache.hudi.common.model.debezium."
+# Class of the source → the payload class, and the ordering fields, of its tables.
+_TABLES = {
+    "PostgresDebeziumSource": (f"{_PAYLOADS}PostgresDebeziumAvroPayload", "_event_lsn"),
+    "MysqlDebeziumSource": (f"{_PAYLOADS}MySqlDebeziumAvroPayload", "_event_seq"),
+}
+_DELETES = {"hoodie.payload.delete.field": "_change_operation_type", "hoodie.payload.delete.marker": "d"}
+_PARTITION_FIELDS, _KEY_FIELDS = (
+    "hoodie.datasource.write.partitionpath.field",
+    "hoodie.datasource.write.recordkey.field",
+)
+_INDEX = "hoodie.index.type"
+_LOCAL_INDEXES = ("SIMPLE", "BLOOM", "BUCKET", "INMEMORY", "RECORD_LEVEL_INDEX")
+
+
+class PostgresDebezium(KafkaSource):
+    """Changes of PostgreSQL."""
+
+    @staticmethod
+    def values(setting: SourceSetting) -> EventValues:
+        """Their format."""
+        return event_values(POSTGRES, setting)
+
+
+class MysqlDebezium(KafkaSource):
+    """Changes of MySQL and MariaDB."""
+
+    @staticmethod
+    def values(setting: SourceSetting) -> EventValues:
+        """Their format."""
+        return event_values(MYSQL, setting)
+
+
+def settings_of_changes(settings: PipelineSettings) -> PipelineSettings:
+    """The settings with what the writes of changes need, where the source is one of Debezium.
+
+    Raises: ConfigError for a write by which changes would not reach the table.
+    """
+    table = _TABLES.get(settings.options.source.rpartition(".")[2])
+    if table is None:
+        return settings
+    provider = settings.options.schema_provider
+    if settings.options.schemas.source_file or (provider and not provider.endswith("SchemaRegistryProvider")):
+        raise ConfigError(
+            f"{settings.place}: schemaprovider-class={provider or 'FilebasedSchemaProvider'}: events of Debezium have "
+            "their schemas with them. Leave it out, or name the registry's schema of the topic for plain JSON: "
+            "hoodie.streamer.schemaprovider.registry.url."
+        )
+    deserializer = settings.options.debezium.deserializer
+    if deserializer.endswith(".ByteArrayDeserializer"):
+        raise ConfigError(
+            f"{settings.place}: hoodie.streamer.source.kafka.value.deserializer.class={deserializer}: events of "
+            "Debezium are Avro (KafkaAvroDeserializer) or JSON (StringDeserializer)."
+        )
+    if settings.operation != "upsert":
+        raise ConfigError(
+            f"{settings.place}: op={settings.operation}: changes and deletes reach rows by an upsert. Leave op out."
+        )
+    payload, ordering = table
+    write = {ORDERING_FIELDS: ordering, **settings.write}
+    if not any(key in write for key in (PAYLOAD_CLASS, MERGE_MODE, STRATEGY_ID)):
+        write[PAYLOAD_CLASS] = payload
+    elif write.get(PAYLOAD_CLASS) not in (payload, payload.rpartition(".")[2]):
+        write = {**_DELETES, **write}
+    _check_partitions(settings.place, write)
+    return replace(settings, write=write, options=replace(settings.options, schema_provider=None))
+
+
+def _check_partitions(place: str, write: dict[str, str]) -> None:
+    """A delete has the key alone, so its row is found in its partition only if the key says it."""
+    keys = {name.strip() for name in write.get(_KEY_FIELDS, "").split(",")}
+    fields = [name.strip().partition(":")[0] for name in write.get(_PARTITION_FIELDS, "").split(",") if name.strip()]
+    beside = [name for name in fields if name not in keys]
+    index = write.get(_INDEX, "SIMPLE").upper()
+    if beside and index in _LOCAL_INDEXES:
+        raise ConfigError(
+            f"{place}: {_PARTITION_FIELDS}={','.join(fields)}: {', '.join(beside)} may change and is not in the key, "
+            f"so {_INDEX}={index} would not find the row of a change. Say GLOBAL_SIMPLE, GLOBAL_BLOOM or "
+            "GLOBAL_RECORD_LEVEL_INDEX, or partition by columns of the key."
+        )
