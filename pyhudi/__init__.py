@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from pyhudi.sql.duckdb_session import DuckDbSession, sql
     from pyhudi.sql.procedures.registry import call
     from pyhudi.streamer.streamer import Streamer
+    from pyhudi.table.apply_changes import apply_changes
     from pyhudi.table.at import TableAt
     from pyhudi.table.bootstrap import bootstrap
     from pyhudi.table.dataset import HudiDataset
@@ -86,6 +87,7 @@ __all__ = [
     "WriteConflict",
     "WriteResult",
     "__version__",
+    "apply_changes",
     "bootstrap",
     "call",
     "disable",
@@ -111,6 +113,7 @@ _HOME = {
     "Streamer": "pyhudi.streamer.streamer",
     "TableAt": "pyhudi.table.at",
     "WriteResult": "pyhudi.actions.result",
+    "apply_changes": "pyhudi.table.apply_changes",
     "bootstrap": "pyhudi.table.bootstrap",
     "call": "pyhudi.sql.procedures.registry",
     "disable": "pyhudi.session.enable",

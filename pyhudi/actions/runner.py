@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from pyhudi.actions.action import Action, ActionContext, PlanT, PreparedWrite, Schedule, Stopwatch, action_span
+from pyhudi.actions.applied_changes import check_changes
 from pyhudi.actions.concurrency import check_early, check_no_files_removed, check_others, with_latest_schema
 from pyhudi.actions.conflicts import groups_replaced_by
 from pyhudi.actions.constraints import check_same_constraints
@@ -238,6 +239,7 @@ def _complete(
         check_same_history(prepared.schedule, began.meta, now.meta)
         check_is_new(began.options.stream, began.meta, now.meta)
         check_checkpoint(began.options.stream, now.meta)
+        check_changes(began.options, now.meta)
 
     def latest(now: ActionContext) -> CommitMetadata:
         metadata = with_latest_schema(body, inflight, prepared.schedule, began, now.meta)

@@ -28,6 +28,7 @@ __all__ = [
     "CheckpointMoved",
     "StreamerCheckpoint",
     "check_checkpoint",
+    "commits_newest_first",
     "newest_checkpoint",
 ]
 
@@ -60,7 +61,7 @@ def newest_checkpoint(meta: MetaClient) -> StreamerCheckpoint | None:
     The newest commit with one of the four keys counts; commits of others and of services, later or archived since, do
     not hide it. Inside one commit the second form counts before the first. Empty texts are none.
     """
-    for time, body in _newest_first(meta):
+    for time, body in commits_newest_first(meta):
         notes = body.extra_metadata
         is_v2 = bool(notes.get(TEXT_V2) or notes.get(RESET_V2))
         text, reset = (notes.get(key) for key in ((TEXT_V2, RESET_V2) if is_v2 else (TEXT_V1, RESET_V1)))
@@ -83,7 +84,8 @@ def check_checkpoint(options: StreamOptions, now: MetaClient) -> None:
         )
 
 
-def _newest_first(meta: MetaClient) -> Iterator[tuple[str, CommitMetadata]]:
+def commits_newest_first(meta: MetaClient) -> Iterator[tuple[str, CommitMetadata]]:
+    """The instant time and the body of each write, the archived ones among them."""
     for instant in reversed(meta.timeline.commits().instants):
         yield instant.requested_time, meta.commits.metadata(instant)
     for archived in load_archived_timeline(meta.storage, meta.config).instants():

@@ -16,7 +16,7 @@ from pyhudi.errors import SchemaMismatch
 from pyhudi.merge.base import MergeMode
 from pyhudi.model.keys import ARRIVAL, IS_DELETE
 
-__all__ = ["combine_rows", "deletes_of", "duplicate_key_rows", "ordering_columns", "single_array"]
+__all__ = ["combine_rows", "deletes_of", "duplicate_key_rows", "key_numbers", "ordering_columns", "single_array"]
 
 
 def combine_rows(table: pa.Table, mode: MergeMode, ordering_fields: Sequence[str], keys: Sequence[str]) -> pa.Table:
@@ -38,14 +38,14 @@ def duplicate_key_rows(table: pa.Table, keys: Sequence[str]) -> tuple[npt.NDArra
 
     Only these rows compete; most batches have few of them.
     """
-    numbers = _key_numbers(table, keys)
+    numbers = key_numbers(table, keys)
     at = np.flatnonzero(np.bincount(numbers)[numbers] > 1)
     if len(at) and ARRIVAL in table.column_names:
         at = at[np.argsort(table.column(ARRIVAL).to_numpy()[at], kind="stable")]
     return at, numbers[at]
 
 
-def _key_numbers(table: pa.Table, keys: Sequence[str]) -> npt.NDArray[np.int64]:
+def key_numbers(table: pa.Table, keys: Sequence[str]) -> npt.NDArray[np.int64]:
     """Return a number per row, equal for rows with equal values in all of `keys`, from 0 without gaps."""
     numbers = np.zeros(len(table), np.int64)
     for name in keys:

@@ -19,6 +19,7 @@ __all__ = [
     "BASE_FILE_EXTENSIONS",
     "EXPORTS_FOLDER",
     "HEARTBEAT_FOLDER",
+    "HIDDEN_EVENTS_FOLDER",
     "INDEX_DEFINITIONS_PATH",
     "INDEX_PIECES_FOLDER",
     "LOCKS_FOLDER",
@@ -62,6 +63,7 @@ SCHEMA_FOLDER = ".hoodie/.schema"
 AUXILIARY_FOLDER = ".hoodie/.aux"
 INDEX_PIECES_FOLDER = f"{AUXILIARY_FOLDER}/pyhudi_index_pieces"
 EXPORTS_FOLDER = f"{AUXILIARY_FOLDER}/pyhudi_exports"  # up to which instant each format has the table
+HIDDEN_EVENTS_FOLDER = f"{AUXILIARY_FOLDER}/pyhudi_hidden_events"  # of apply_changes: what rows don't show
 TEMPORARY_FOLDER = ".hoodie/.temp"
 HEARTBEAT_FOLDER = ".hoodie/.heartbeat"
 # PyHudi's own: the new table that will replace this one, and the file that names it once it is complete.

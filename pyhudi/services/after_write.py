@@ -43,8 +43,9 @@ def serve_after_write(context: ActionContext) -> tuple[Mapping[str, tuple[str, .
 
     Returns: service → completed instants, for services with any; service → seconds.
     """
-    # The checkpoint of a Streamer's batch is in the table; services are no batches.
-    options = replace(context.options, stream=replace(context.options.stream, streamer_after=None))
+    # The checkpoint of a Streamer's batch and applied changes are in the table; services are no batches.
+    stream = replace(context.options.stream, streamer_after=None, changes_after=None)
+    options = replace(context.options, stream=stream)
     context = replace(context, options=options)
     instants_of: dict[str, tuple[str, ...]] = {}
     seconds: dict[str, float] = {}

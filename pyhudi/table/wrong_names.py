@@ -133,6 +133,11 @@ _ARGUMENTS: Mapping[str, str] = {
     "hive_style": "hivestylepartitioning",
     "compression": "codec compressioncodec",
     "format": "incrementalformat",
+    "scd_type": "storedasscdtype type scd",
+    "table": "target path",
+    "sequence_by": "ordering precombine sequence orderby",
+    "apply_as_deletes": "deletes applyasdelete",
+    "except_column_list": "exceptcolumns exclude",
 }
 
 # Words that are not our arguments, or only of another call.
@@ -141,6 +146,8 @@ _ADVICE: Mapping[str, str] = {
     "open, overwrite(data).",
     "operation": "The method is the operation; write_hudi(path, data, 'bulk_insert') takes it as an argument.",
     "overwriteschema": "write_hudi(path, data, mode='overwrite', schema_mode='overwrite') takes the data's columns.",
+    "applyastruncates": "A truncate is no event of a key: call table.delete(where='true') between two batches.",
+    "ignorenullupdates": "Nulls of events are values: fill them before, from the row that the source has.",
     "mergeschema": "Columns that are new in the data are added as they come.",
     "commitproperties": "Options that begin with an underscore go into the commit: options={'_name': 'text'}.",
     "custommetadata": "Options that begin with an underscore go into the commit: options={'_name': 'text'}.",

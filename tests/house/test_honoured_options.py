@@ -41,6 +41,7 @@ HONOURED = [
 NEEDED = {
     "hoodie.datasource.write.commitmeta.key.prefix": {"text.of": "the caller"},
     "hoodie.orc.compression.codec": {"hoodie.table.base.file.format": "ORC"},
+    "hoodie.pyhudi.apply.changes.note": {"hoodie.pyhudi.apply.changes.after": "none"},
     "hoodie.pyhudi.streamer.notes": {"hoodie.pyhudi.streamer.after": "none"},
     "hoodie.orc.max.file.size": {"hoodie.table.base.file.format": "ORC"},
 }

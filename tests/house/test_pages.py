@@ -21,7 +21,7 @@ from tests.support.source import ROOT
 # README first: other pages go on with its table.
 PAGES = (
     "README", "docs/reading", "docs/updating", "docs/metrics", "docs/history", "docs/savepoints", "docs/clustering",
-    "docs/cleaning", "docs/overwriting", "docs/streaming", "docs/bootstrap",
+    "docs/cleaning", "docs/overwriting", "docs/streaming", "docs/bootstrap", "docs/apply-changes",
 )  # fmt: skip
 # What runs the examples of the other pages, and those with a Spark session of all pages.
 ELSEWHERE = {

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext, PreparedWrite, Schedule
 from pyhudi.actions.changes.clauses import BoundClause, Clause, Columns, When, bound_clauses, loose_columns
-from pyhudi.actions.changes.computed import Computed, NumberedClause, placed_write
+from pyhudi.actions.changes.computed import CLAUSE, Computed, NumberedClause, placed_write
 from pyhudi.actions.changes.slice_reader import SliceReader, StoredColumns
 from pyhudi.actions.changes.slots import ChangeSlot, ChangeTask
 from pyhudi.actions.clustering_updates import groups_closed_to_inserts
@@ -123,11 +123,16 @@ class ChangeRows:
             )
         if self.source is not None and (self.computed is None or not self.computed.is_placed):
             self._check_source(self.source, context)
-        source = self.source if self.evolves else None
-        schedule = schedule_unchanged(context) if source is None else schedule_more_columns(source, context)
+        schedule = self._schedule_columns(context)
         self._bound(schedule, context)
         bind(parse_where(self.where), read_schema(context.meta, None), self.zone)
         return schedule
+
+    def _schedule_columns(self, context: ActionContext) -> Schedule:
+        if self.source is None or not self.evolves:
+            return schedule_unchanged(context)
+        columns = context.engine.schema(self.source)
+        return schedule_more_columns(pa.schema([field for field in columns if field.name != CLAUSE]), context)
 
     def _check_source(self, source: Frame, context: ActionContext) -> None:
         config, schema = context.meta.config, context.engine.schema(source)
@@ -277,14 +282,14 @@ class ChangeRows:
 
     def _bound(self, schedule: Schedule, context: ActionContext) -> tuple[BoundClause | NumberedClause, ...]:
         meta, fills = context.meta, context.options.null_for_missing_columns
+        written = schedule.schema if self.evolves else meta.table_schema()
         numbered = [clause for clause in self.clauses if isinstance(clause, NumberedClause)]
         if self.computed is not None:
             assert self.source is not None
             rows = context.engine.schema(self.source)
-            return tuple(clause.bound(meta.table_schema(), rows, fills=fills) for clause in numbered)
+            return tuple(clause.bound(written, rows, fills=fills) for clause in numbered)
         source = None if self.source is None else without_meta(context.engine.schema(self.source))
         clauses = [clause for clause in self.clauses if isinstance(clause, Clause)]
-        written = schedule.schema if self.evolves else meta.table_schema()
         is_global = source is not None and table_index(context).is_global
         columns = Columns(meta.config, written, read_schema(meta, None), source, self.zone, is_global, fills)
         return bound_clauses(clauses, columns)

@@ -204,9 +204,9 @@ def schedule_write(
     return schedule
 
 
-def schedule_more_columns(frame: Frame, context: ActionContext) -> Schedule:
+def schedule_more_columns(columns: pa.Schema, context: ActionContext) -> Schedule:
     """The table's columns and the new ones of the data, which may lack others. Raises SchemaMismatch."""
-    return _schedule_columns(without_meta(context.engine.schema(frame)), context, "kept")
+    return _schedule_columns(without_meta(columns), context, "kept")
 
 
 def _schedule_columns(columns: pa.Schema, context: ActionContext, missing: Missing) -> Schedule:

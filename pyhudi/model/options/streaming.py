@@ -14,7 +14,10 @@ from pyhudi.model.options.declare import Values, milliseconds, option, parse, ro
 from pyhudi.model.options.spec import ON_READ, Kind
 
 __all__ = [
+    "APPLIED_CHANGES",
     "BATCH_ID",
+    "CHANGES_AFTER",
+    "CHANGES_NOTE",
     "DEFAULT_SOURCE",
     "IDENTIFIER",
     "MAX_BYTES",
@@ -31,6 +34,7 @@ __all__ = [
 ]
 
 SINK_CHECKPOINT = "_hudi_streaming_sink_checkpoint"  # a key of extra metadata
+APPLIED_CHANGES = "pyhudi.apply.changes"  # ours: how changes are applied, and the events that rows don't show
 SINK_QUERY = "_pyhudi_streaming_sink_query"  # ours: the query of the batch
 QUERY_ID = "hoodie.pyhudi.streaming.query.id"
 BATCH_ID = "hoodie.internal.spark.streaming.batch.id"
@@ -40,11 +44,19 @@ MAX_COMMITS = "hoodie.pyhudi.streaming.max.commits.per.batch"
 MAX_BYTES = "hoodie.pyhudi.streaming.max.bytes.per.batch"
 STREAMER_AFTER = "hoodie.pyhudi.streamer.after"
 STREAMER_NOTES = "hoodie.pyhudi.streamer.notes"
+CHANGES_AFTER = "hoodie.pyhudi.apply.changes.after"
+CHANGES_NOTE = "hoodie.pyhudi.apply.changes.note"
 _UNNAMED = "default_single_writer"
 _NOTES_ROW = row(
     STREAMER_NOTES,
     None,
     "The checkpoint that comes into the table with a batch of the Streamer, as JSON. The Streamer sets it.",
+    Kind.TEXT,
+)
+_CHANGES_ROW = row(
+    CHANGES_NOTE,
+    None,
+    "What the commit of applied changes notes of them, as JSON. `apply_changes` sets it.",
     Kind.TEXT,
 )
 
@@ -74,6 +86,14 @@ class StreamOptions:
         "It is refused when another commit has brought a checkpoint since. The Streamer sets it.",
         Kind.TEXT,
         also=(_NOTES_ROW,),
+    )
+    changes_after: str | None = option(
+        CHANGES_AFTER,
+        None,
+        "The write is a batch of applied changes whose rows were computed after those of this commit (`none`: the "
+        "first ones). It is refused when another commit has applied changes since. `apply_changes` sets it.",
+        Kind.TEXT,
+        also=(_CHANGES_ROW,),
     )
     query: str | None = option(
         QUERY_ID,
@@ -151,12 +171,14 @@ DEFAULT_SOURCE = SourceOptions()
 def sink_checkpoint(values: Values) -> dict[str, str]:
     """The extra metadata that identifies the commit of a batch; none for other writes."""
     options = parse(StreamOptions, values)
+    applied = {} if options.changes_after is None else {APPLIED_CHANGES: values.texts.get(CHANGES_NOTE, "{}")}
     if options.streamer_after is not None:
-        return _notes(values.texts.get(STREAMER_NOTES, "{}"))
+        return applied | _notes(values.texts.get(STREAMER_NOTES, "{}"))
     if options.batch_id is None:
-        return {}
+        return applied
     notes = {SINK_CHECKPOINT: str(options.batch_id), SINK_QUERY: options.query}
-    return {key: json.dumps({options.identifier: text}, separators=(",", ":")) for key, text in notes.items() if text}
+    batch = {key: json.dumps({options.identifier: text}, separators=(",", ":")) for key, text in notes.items() if text}
+    return applied | batch
 
 
 def _notes(text: str) -> dict[str, str]:
