@@ -30,6 +30,7 @@ MAX_NUMBER_DIGITS = 1_000  # a double has 309 before its point, a decimal 76; Py
 
 _HIDDEN = "***"
 _AROUND_CHARACTERS = 80  # on each side of the character that an excerpt is about
+_SECRET_CHARACTERS = 4  # shorter ones are no secrets, and stand in many words
 _CREDENTIAL_CHARACTERS = 256  # longer than any key or password before an @
 # An address with a user and a password. No slash precedes the host, except in keys of S3.
 _WHO = re.compile(rf"(?i)(\bs3[an]?://)[^\s/@]*(?::\S{{0,{_CREDENTIAL_CHARACTERS}}}?)?@|(://)[^\s/@:]*:[^\s/@]*@")
@@ -59,13 +60,13 @@ def is_secret(name: str) -> bool:
     return _SECRET_NAME.search(name) is not None
 
 
-def without_secrets(error: Exception, options: Mapping[str, str]) -> Exception:
+def without_secrets(error: Exception, options: Mapping[str, object]) -> Exception:
     """Return the error, or one of its text with `***` in place of credentials and of the values of secret options."""
     text = str(error)
     clean = without_credentials(text)
     for name, value in options.items():
-        if value and is_secret(name):
-            clean = clean.replace(value, _HIDDEN)
+        if is_secret(name) and len(str(value)) >= _SECRET_CHARACTERS:
+            clean = clean.replace(str(value), _HIDDEN)
     return error if clean == text else OSError(clean)
 
 

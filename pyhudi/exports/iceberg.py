@@ -95,10 +95,7 @@ class IcebergTarget:
         """See `ExportTarget`. Raises TableExists for an Iceberg table of another table, or that others wrote to."""
         self.table, self.before, self.listed = None, None, {}
         with self._calling():
-            from pyiceberg.exceptions import NoSuchTableError
-
-            with suppress(NoSuchTableError):
-                self.table = self.catalog.load_table(self._name)
+            self.table = self._loaded()
             if self.table is None:
                 return None
             self._check_ours(self.table)
@@ -107,6 +104,20 @@ class IcebergTarget:
                 return None
             self.before = self._exported(self.table, snapshot)
             return self.before
+
+    def _loaded(self) -> Table | None:
+        """The table of that name; None for none. Raises TableExists for one that is not of Iceberg."""
+        from pyiceberg.exceptions import NoSuchIcebergTableError, NoSuchPropertyException, NoSuchTableError
+
+        try:
+            return self.catalog.load_table(self._name)
+        except (NoSuchIcebergTableError, NoSuchPropertyException) as error:
+            raise TableExists(
+                f"{self._where}: the catalog has a table of that name, which is not of Iceberg. Nothing was exported. "
+                f"Give another name by {key_of_iceberg('table')}."
+            ) from error
+        except NoSuchTableError:
+            return None
 
     def _check_ours(self, table: Table) -> None:
         path, root = table.properties.get(_TABLE_PATH), self._path

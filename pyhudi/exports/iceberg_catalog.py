@@ -22,6 +22,7 @@ __all__ = ["open_catalog"]
 
 _STORES = ("s3.", "gcs.", "adls.")  # begin the properties of pyiceberg's FileIO
 _LOGINS = (".anonymous", ".account-name", ".client-id", ".tenant-id")  # that are no secrets
+_GLUE_RETRIES = "glue.max-retries"
 
 
 def open_catalog(options: IcebergOptions, storage: Storage) -> Catalog:
@@ -33,11 +34,13 @@ def open_catalog(options: IcebergOptions, storage: Storage) -> Catalog:
     name, store = options.catalog, pyiceberg_properties(storage)
     configured = Config().get_catalog_config(name) if store else None
     properties = _with_store({**(configured or {}), **options.properties}, store)
+    if properties.get(_GLUE_RETRIES, "").isdecimal():
+        properties[_GLUE_RETRIES] = int(properties[_GLUE_RETRIES])  # pyiceberg hands a text to boto3, which refuses it
     try:
         return load_catalog(name, **properties)
     except NotInstalledError as error:
         raise MissingLibrary(f"The Iceberg catalog {name!r} needs a library: {error}.") from error
-    except (ValueError, KeyError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         cause = without_secrets(error, properties)
         raise ConfigError(
             f"The Iceberg catalog {name!r} can't be opened: {cause}. Give its properties as options, "
