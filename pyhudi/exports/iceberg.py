@@ -223,9 +223,14 @@ class IcebergTarget:
         from pyiceberg.exceptions import NamespaceAlreadyExistsError
 
         name, is_new = self._name.rpartition(".")[0], False
-        with suppress(NamespaceAlreadyExistsError):
+        try:
             self.catalog.create_namespace(name)
             is_new = True
+        except NamespaceAlreadyExistsError:
+            pass
+        except Exception:  # a SQL catalog's database says so when another export makes it at that moment
+            if not self.catalog.namespace_exists(name):
+                raise
         try:
             yield
         except BaseException:
@@ -333,7 +338,12 @@ class IcebergTarget:
     @contextmanager
     def _calling(self) -> Iterator[None]:
         """Errors of pyiceberg and of the catalog's client as ours."""
-        from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException, TableAlreadyExistsError
+        from pyiceberg.exceptions import (
+            CommitFailedException,
+            CommitStateUnknownException,
+            NoSuchNamespaceError,
+            TableAlreadyExistsError,
+        )
 
         try:
             yield
@@ -341,7 +351,8 @@ class IcebergTarget:
             raise
         except Exception as error:  # each catalog has a client of its own, with errors of its own
             cause = without_secrets(error, self.catalog.properties)
-            if isinstance(error, CommitFailedException | TableAlreadyExistsError):
+            # Without the namespace: another first export, which had made it, has failed.
+            if isinstance(error, CommitFailedException | TableAlreadyExistsError | NoSuchNamespaceError):
                 raise Outrun(f"{self._where} was changed meanwhile: {cause}") from cause
             if isinstance(error, CommitStateUnknownException):
                 raise StorageError(

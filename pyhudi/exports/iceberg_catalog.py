@@ -37,7 +37,12 @@ def open_catalog(options: IcebergOptions, storage: Storage) -> Catalog:
     if properties.get(_GLUE_RETRIES, "").isdecimal():
         properties[_GLUE_RETRIES] = int(properties[_GLUE_RETRIES])  # pyiceberg hands a text to boto3, which refuses it
     try:
-        return load_catalog(name, **properties)
+        try:
+            return load_catalog(name, **properties)
+        except Exception as error:
+            if "already exists" not in str(error):
+                raise
+            return load_catalog(name, **properties)  # another process made the tables of a SQL catalog at that moment
     except NotInstalledError as error:
         raise MissingLibrary(f"The Iceberg catalog {name!r} needs a library: {error}.") from error
     except (ValueError, KeyError, TypeError) as error:
