@@ -1,4 +1,6 @@
-"""One check: each rule of the engines that are asked about, and what is registered in the catalogs that are named."""
+"""One check: each rule of the engines that are asked about, what is registered in the catalogs that are named, and the
+age of exports.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,7 @@ from pyhudi.model.options.syncing import SyncOptions
 from pyhudi.queries.query import Query
 from pyhudi.sync.catalog import Catalog
 from pyhudi.sync.check.conditions import CONDITIONS
+from pyhudi.sync.check.exports import findings_of_exports
 from pyhudi.sync.check.facts import TableFacts
 from pyhudi.sync.check.registered import findings_of
 from pyhudi.sync.check.result import EngineVerdict, SyncCheck, SyncFinding
@@ -49,6 +52,8 @@ def check(
     if any(one.by_catalog for one in asked.values()):
         for kind, opened, options in catalogs:
             registered += findings_of(kind, opened, facts, options)
+    if engine is None:
+        registered += findings_of_exports(meta)
     newest = meta.timeline.last_commit()
     every = [*registered, *(finding for one in findings.values() for finding in one)]
     return SyncCheck(
