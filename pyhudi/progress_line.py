@@ -2,7 +2,7 @@
 
     table/write.py, table/calls.py    `working("upsert", root)`: the block has a line, and its result is logged
     engine/local.py                   `parts(n)`: n tasks begin; each one that ends moves the line on
-    spark/progress.py                 `tasks_elsewhere()`: says again and again how many tasks of Spark's have ended
+    spark/progress.py                 `remote_task_reporter()`: repeatedly reports how many of Spark's tasks have ended
     filegroup/write/base_file.py      `wrote(rows)`: rows have gone into a base file
 
 The line appears after a second, on standard error, through rich. It needs rich (`pip install pyhudi[rich]`) and a
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
 __all__ = [
     "ENVIRONMENT",
     "Logged",
-    "Told",
+    "ReportTasks",
     "describing",
     "description",
     "in_phase",
     "parts",
+    "remote_task_reporter",
     "show_progress",
-    "tasks_elsewhere",
     "working",
     "wrote",
 ]
 
-Told: TypeAlias = Callable[[int, int], None]  # is told how many tasks have ended, of how many
+ReportTasks: TypeAlias = Callable[[int, int], None]  # takes the numbers of ended tasks and of all tasks
 
 ENVIRONMENT = "PYHUDI_PROGRESS"
 _AFTER_S = 1.0
@@ -53,7 +53,7 @@ _taking = threading.Lock()
 
 
 class Logged(Protocol):
-    """What `working` hands out. `result`: set it to have it logged."""
+    """The object that `working` yields. `result`: is logged if it is set."""
 
     result: object
 
@@ -126,7 +126,7 @@ def description() -> str:
 
 
 def parts(count: int) -> Callable[[], None] | None:
-    """Say that so many tasks begin. Returns: what to call when one of them ends; None when nothing is shown."""
+    """Announce that tasks begin. Returns a function to call when one of them ends; None if no line is shown."""
     line = _line
     if line is None or not line.is_shown:
         return None
@@ -134,14 +134,14 @@ def parts(count: int) -> Callable[[], None] | None:
     return line.advance
 
 
-def tasks_elsewhere() -> Told | None:
-    """What to tell the tasks of a job that runs elsewhere, as often as they change; None when nothing is shown."""
+def remote_task_reporter() -> ReportTasks | None:
+    """A function that reports the tasks of a job elsewhere, as often as they change; None if no line is shown."""
     line = _line
     return None if line is None or not line.is_shown else line.job()
 
 
 def wrote(rows: int) -> None:
-    """Say that rows have gone into a base file."""
+    """Add rows that were written to a base file."""
     if (line := _line) is not None:
         line.rows += rows
 
@@ -160,7 +160,7 @@ class _Line:
         self._changing = threading.Lock()
 
     def begin(self) -> None:
-        with suppress(Exception):  # a closed standard error, no thread to be had
+        with suppress(Exception):  # standard error may be closed, or no thread may start
             self.is_shown = _is_wanted()
             if self.is_shown:
                 self._timer = threading.Timer(_AFTER_S, self._appear)
@@ -187,18 +187,18 @@ class _Line:
             self._done += 1
         self._refresh()
 
-    def job(self) -> Told:
-        ended = known = 0
+    def job(self) -> ReportTasks:
+        ended = expected = 0
 
-        def told(done: int, tasks: int) -> None:
-            nonlocal ended, known
+        def report(done: int, tasks: int) -> None:
+            nonlocal ended, expected
             with self._changing:
                 self._done += done - ended
-                self._expected += tasks - known
-                ended, known = done, tasks
+                self._expected += tasks - expected
+                ended, expected = done, tasks
             self._refresh()
 
-        return told
+        return report
 
     def _appear(self) -> None:
         with suppress(Exception), self._changing:

@@ -37,7 +37,7 @@ from pyhudi.queries.snapshot import read_slice
 from pyhudi.session.temp_views import spark_reader, spark_sql
 from pyhudi.spark import capabilities, worker_python
 from pyhudi.spark.failures import spelled_out
-from pyhudi.spark.reader import plan_read, table_storage, told_of_damage
+from pyhudi.spark.reader import checked_for_damage, plan_read, table_storage
 from pyhudi.spark.session import store_options
 from pyhudi.spark.tasks import conform
 from pyhudi.spark.types import spark_from_arrow
@@ -141,7 +141,7 @@ def source_tasks(options: Mapping[str, str], schema: StructType) -> list[bytes]:
 
 def tasks_of(meta: MetaClient, plan: ReadPlan) -> list[bytes]:
     """Split the files of a plan into pickled tasks."""
-    plan = told_of_damage(as_engine(LocalEngine()), plan)
+    plan = checked_for_damage(as_engine(LocalEngine()), plan)
     bare = replace(plan, slices=())
     tasks: list[list[ReadSlice]] = []
     filled = _TASK_BYTES

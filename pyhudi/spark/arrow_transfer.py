@@ -25,14 +25,14 @@ __all__ = ["arrow_of", "frame_of"]
 _ROWS_AT_ONCE = "spark.sql.execution.arrow.localRelationThreshold"
 # A function's bytes are part of the plan, which a Connect session sends to the server at every access.
 _SENT_BYTES = 256 << 10
-_CHUNK_BYTES = 4 << 20  # of the binary column: rows of one value, which workers get in batches of 10,000
+_CHUNK_BYTES = 4 << 20  # of a value in the binary column; workers get batches of 10,000 values
 
 
 def frame_of(spark: SparkSession, table: pa.Table, *, in_batches: bool = False) -> DataFrame:
     """The rows of a table as a frame. `table` has the schema that Spark would return.
 
-    Args: in_batches: a classic session keeps the Arrow batches, and converts them in tasks; else it makes rows of a
-        small table at once, of which plans take only some columns.
+    Args: in_batches: a classic session keeps the Arrow batches, and converts them in tasks; otherwise it converts a
+          small table at once to rows, from which plans take only some columns.
     """
     schema = spark_from_arrow(table.schema)
     if in_batches and capabilities.PRESENT.takes_arrow and not is_on_connect(spark):

@@ -2,9 +2,9 @@
 
 It checks attributes, not version numbers. If PySpark lacks one, these modules have an alternative: `tasks.py` (rows to
 the task of their slot), `arrow_transfer.py` (Arrow tables to frames and back), `engine.py` (columns that Python
-computes), `merged.py` (small log files, rows that leave a scan), `session.py` (the settings of a session),
+computes), `merged.py` (small log files, rows to drop from a scan), `session.py` (the settings of a session),
 `session/temp_views.py` (frames in SQL of Connect), `session/catalog.py` (names of tables). All but the last also run on
-the newest PySpark if `PRESENT` lacks everything, and the tests do this.
+the newest PySpark if `PRESENT` lacks everything, which the tests check.
 
 Spark 3.5 has no Python data sources. `DataSource` and the classes after it stand in for Spark's own there: `DataSource`
 raises ConfigError when it is instantiated.
@@ -62,9 +62,9 @@ class Capabilities:
         is their parent, since 4.0.
     has_data_sources: formats in Python, since 4.0.
     connect_takes_frames: `spark.sql("… {df}", df=df)` on Spark Connect, since 4.0.
-    limits_streams: a stream's Python source learns where a batch begins and whether limits apply, since 4.2.
+    limits_streams: a stream's Python source gets the start of a batch and its limits, since 4.2.
     has_scalar_frames: `DataFrame.scalar`, a frame of one value as a column of another, since 4.0.
-    tells_progress: a Connect session tells a handler how far a query is, since 4.0.
+    tells_progress: a Connect session reports a query's progress to a handler, since 4.0.
     zones_schemas: the parameter `timezone` of `to_arrow_schema`, since 4.2; before that the zone is UTC.
     """
 
@@ -83,7 +83,7 @@ class Capabilities:
 
 
 def _has_module(name: str) -> bool:
-    """Does `pyspark.sql` have a module of this name? Checked without importing the packages around it.
+    """True if `pyspark.sql` has a module of this name. Checked without importing the packages around it.
 
     `importlib.util.find_spec` imports those, and `pyspark.sql.connect` fails without gRPC: under `python -c` it ends
     the process silently.

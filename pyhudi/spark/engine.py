@@ -62,9 +62,9 @@ class SparkEngine:
 
         A cluster of unknown size (dynamic allocation) is assumed to match the number of shuffle partitions.
         """
-        stated = self._number("spark.default.parallelism")
-        if stated:
-            return stated
+        configured = self._number("spark.default.parallelism")
+        if configured:
+            return configured
         master = LOCAL_MASTER.fullmatch(self._conf("spark.master"))
         if master is None:
             cores = self._number("spark.executor.cores") * self._number("spark.executor.instances")
@@ -90,9 +90,9 @@ class SparkEngine:
         if capabilities.PRESENT.has_arrow_udfs:
             return self._extended_by_udf(frame, columns, work, outgoing, unchanged)
         incoming = self.schema(frame)
-        both = pa.schema([*(incoming.field(name) for name in unchanged), *outgoing])
+        result = pa.schema([*(incoming.field(name) for name in unchanged), *outgoing])
         task = AppendTask(work, tuple(columns), incoming, outgoing, tuple(unchanged))
-        return frame.mapInArrow(task.__call__, spark_from_arrow(both))
+        return frame.mapInArrow(task.__call__, spark_from_arrow(result))
 
     def _extended_by_udf(
         self, frame: DataFrame, columns: Sequence[str], work: ColumnWork, outgoing: pa.Schema, names: Sequence[str]
@@ -142,7 +142,7 @@ class SparkEngine:
         return together.mapInArrow(run, spark_from_arrow(schema))
 
     def _with_tasks(self, frame: DataFrame, slot: str, tasks: Sequence[object]) -> DataFrame:
-        """The rows, and one for each task, which goes to its slot and has no other values."""
+        """The rows, and one row for each task, which has the task's slot and no other values."""
         pickled = pa.array([pickle.dumps(task, protocol=5) for task in tasks], pa.binary())
         numbers = pa.array(range(len(tasks)), pa.int32())
         described = self.from_arrow(pa.table({slot: numbers, TASK: pickled}))
@@ -233,7 +233,7 @@ def _few_tasks(spark: SparkSession) -> Iterator[None]:
 
 
 def _takes_task_rows(frame: DataFrame) -> bool:
-    """May rows with tasks go between those of the frame? They are null in every other column, and Spark's Arrow fails
+    """True if rows with tasks can be added to the frame. They are null in every other column, and Spark's Arrow fails
     on a null struct with fields that are never null. A caller's column of the tasks' name must never be unpickled;
     Spark's names have no case.
     """
@@ -242,7 +242,7 @@ def _takes_task_rows(frame: DataFrame) -> bool:
 
 
 def collect_arrow(frame: DataFrame) -> pa.Table:
-    """The frame's rows as one table of `arrow_from_spark(frame.schema)`. Errors of our work are raised with their
+    """The frame's rows as one table of `arrow_from_spark(frame.schema)`. Errors of PyHudi's work are raised with their
     original type.
     """
     schema = arrow_from_spark(frame.schema)

@@ -1,6 +1,6 @@
 """Spark's Python workers: their errors, and their garbage collection.
 
-Only the text of an exception comes back from a worker, wrapped in stack traces of two languages. `spelled_out` encodes
+A worker returns only the text of an exception, wrapped in stack traces of two languages. `spelled_out` encodes
 a HudiError in that text, and `translated` restores the error with its original message.
 
 `in_worker` surrounds every task: it encodes the task's errors, and excludes imported modules from garbage collection.
@@ -47,11 +47,11 @@ def spelled_out() -> Iterator[None]:
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Around a Spark action: raise an error of our work with its original type.
+    """Around a Spark action: raise an error of PyHudi's work with its original type.
 
-    A HudiError comes back as its own class; any other exception of a Python worker as TaskFailed with the worker's
-    message. Errors of Spark itself (analysis, missing columns, lost executors) pass unchanged. Ctrl-C stays Ctrl-C:
-    PySpark cancels the jobs then, and raises the error of the cancelled job instead.
+    A HudiError is raised as its own class; any other exception of a Python worker as TaskFailed with the worker's
+    message. Errors of Spark itself (analysis, missing columns, lost executors) pass unchanged. Ctrl-C is raised as
+    such: PySpark cancels the jobs, and would raise the error of the cancelled job instead.
     """
     outer = sys.exc_info()[1]
     try:
@@ -94,17 +94,17 @@ def _translate(error: Exception) -> HudiError | None:
     other_version = _OTHER_VERSION.search(text)
     if other_version is not None:
         return TaskFailed(f"{other_version[1]}. {_WHICH_PYTHON}")
-    return TaskFailed(f"Work failed on an executor: {_last_words(text)}")
+    return TaskFailed(f"Work failed on an executor: {_last_message(text)}")
 
 
-def _last_words(text: str) -> str:
-    """The worker's exception from the trace: from the last line that is not part of a stack on."""
+def _last_message(text: str) -> str:
+    """The worker's exception in the trace: the text from the last line that is not part of a stack."""
     body = _SQLSTATE.sub("", text.split("\n\tat ")[0]).strip()
     lines = body.splitlines()
     for index in range(len(lines) - 1, -1, -1):
         if lines[index].startswith(("  File ", "    ")):
-            rest = "\n".join(lines[index + 1 :]).strip()
-            return rest or body
+            message = "\n".join(lines[index + 1 :]).strip()
+            return message or body
     return body
 
 
@@ -121,9 +121,9 @@ def in_worker() -> Iterator[None]:
 
 def _keep_imports_out_of_collections() -> None:
     """Spark's workers collect garbage after every task. Walking through all imports of PyArrow, pandas and PyHudi takes
-    50 to 100 ms, more than the work of a small task; this excludes present objects from later collections.
+    50 to 100 ms, more than the work of a small task. This excludes existing objects from later collections.
 
-    Right after such a collection there is no garbage that would stay for good. It runs again if an earlier task has
+    Right after such a collection there is no garbage that could never be freed. It runs again if an earlier task has
     imported modules.
     """
     global _modules_kept

@@ -1,4 +1,4 @@
-"""How Spark reads the files of a plan: directly, with columns renamed and cast, or by Python.
+"""The way Spark reads the files of a plan: directly, with columns renamed and cast, or by Python.
 
 Spark's Parquet scan finds columns by name and gives null for missing ones, nested ones too. It can't convert most
 types, and does not know ids; so files are grouped by *shape*: name and type of each required column in the file.
@@ -31,7 +31,7 @@ _WHOLE_NUMBERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 class FileShape:
     """The differences from the query. `columns`: name in the query → (name and type in the file), only if they differ.
 
-    A name of None: the file lacks the column (one of that name would be another column). `native` False: Python must
+    A name of None: the file lacks the column (a column of that name would be another one). `native` False: Python must
     read these files. `from_path`: columns whose values come from the partition's path.
     """
 
@@ -72,7 +72,7 @@ def _era(read: ReadSlice) -> tuple[str, ...]:
 
 def _shape(plan: ReadPlan, storage: Storage, read: ReadSlice) -> FileShape:
     if may_be_skeleton(read.base_file.name):
-        return BY_PYTHON  # its other columns are in another file
+        return BY_PYTHON  # the other columns are in another file
     from_path = {name for name, _ in read.path_values}
     fields = [field for field in plan.read_schema if field.name not in from_path]
     with open_base_file(storage, read.base_file.path) as reader:
@@ -110,16 +110,16 @@ def _names_by_id(history: Sequence[InternalSchema], instant_time: str, names: di
     by_id = {column.id: column for column in file_columns.columns}
     result = {name: name for name in names if name not in {column.name for column in query.columns}}  # meta columns
     for column in query.columns:
-        then = by_id.get(column.id)
-        if column.name in names and then is not None:
-            if not isinstance(column.type, pa.DataType) and column.type != then.type:
+        old_column = by_id.get(column.id)
+        if column.name in names and old_column is not None:
+            if not isinstance(column.type, pa.DataType) and column.type != old_column.type:
                 return None  # a nested field was renamed, added or dropped
-            result[column.name] = then.name
+            result[column.name] = old_column.name
     return result
 
 
 def _reads_as(stored: pa.DataType, target: pa.DataType) -> bool:
-    """Does Spark's scan convert the stored type to the target by itself?"""
+    """True if Spark's scan converts the stored type to the target by itself."""
     if stored == target:
         return True
     if at.is_timestamp(stored) and at.is_timestamp(target):
@@ -141,7 +141,7 @@ def _reads_as(stored: pa.DataType, target: pa.DataType) -> bool:
 
 
 def _spark_casts(stored: pa.DataType, target: pa.DataType) -> bool:
-    """Does Spark's CAST convert like Java? Not for texts of floating point numbers."""
+    """True if Spark's CAST converts like Java: not for texts of floating point numbers."""
     if stored in _WHOLE_NUMBERS:
         return target in _WHOLE_NUMBERS or at.is_floating(target) or at.is_decimal(target) or _is_text(target)
     if at.is_floating(stored):

@@ -1,8 +1,8 @@
 """A bound predicate as a Spark column, with the same results as the Arrow reader.
 
 Predicates have Spark's semantics (NaN, null), so they map to Spark's operators, which its scans push down. The column
-is one expression of SQL: on a classic session each operator and literal of its own is several calls of the JVM, and a
-thousand of them take most of a second. Terms of AND and OR are not put in pairs: Spark does that, and is slow at
+is one SQL expression: on a classic session each separate operator and literal takes several calls of the JVM, and a
+thousand of them take most of a second. Terms of AND and OR are not nested in pairs: Spark does that, and is slow at
 parentheses within parentheses.
 """
 
@@ -40,7 +40,7 @@ __all__ = ["to_spark"]
 _NULL = "CAST(NULL AS BOOLEAN)"
 _ONLY_PREFIX = re.compile(r"[^%_\\]*%")
 _EPOCH = datetime(1970, 1, 1)
-# Whether a backslash escapes, and whether ${name} is a variable, are settings of the session.
+# Settings of the session decide if a backslash escapes, and if ${name} is a variable.
 _NOT_PLAIN = re.compile(r"['\\$]")
 
 
@@ -113,5 +113,5 @@ def _literal(value: Value, kind: pa.DataType) -> str:
 
 
 def _text(value: str) -> str:
-    """A text that reads the same whatever the settings of the session are."""
+    """A text literal with the same meaning under all settings of the session."""
     return f"CAST(X'{value.encode().hex()}' AS STRING)" if _NOT_PLAIN.search(value) else f"'{value}'"

@@ -29,7 +29,7 @@ __all__ = ["FrameInput", "fetched"]
 
 
 _LIMIT_KEYS = frozenset({"hoodie.pyhudi.local.max.rows", "hoodie.pyhudi.local.max.bytes"})
-# On a local master the driver's machine is the whole cluster, so larger inputs are worth doing here.
+# On a local master the driver's machine is the whole cluster, so this process should write larger inputs, too.
 _LOCAL_MASTER_BYTES = 256 << 20
 _WIDTH_BYTES: Mapping[type[st.DataType], int] = {st.StringType: 32, st.BinaryType: 64, st.DecimalType: 16}
 _RESULT_LIMIT = "spark.driver.maxResultSize"  # in the error of a job with a larger result
@@ -58,7 +58,7 @@ def _few_rows(df: DataFrame, rows_max: int) -> pa.Table | None:
 
 
 def _collected(df: DataFrame) -> pa.Table | None:
-    """The rows; None if they exceed Spark's result limit: a schema does not tell the size of texts."""
+    """The rows; None if they exceed Spark's result limit: the schema does not show the size of texts."""
     try:
         return collect_arrow(df)
     except Exception as error:
@@ -102,22 +102,22 @@ def _width_bytes(kind: st.DataType) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FrameInput:
-    """`df`: classic or Connect."""
+    """The input of a write. `df`: of a classic or Connect session."""
 
     df: DataFrame
 
     @property
     def session_options(self) -> Mapping[str, str]:
-        """`spark.hoodie.*` of the session, which come after those of the call."""
+        """`spark.hoodie.*` of the session; options of the call override them."""
         return hudi_options(self.df.sparkSession)
 
     def column_names(self, table: MetaClient | None) -> tuple[str, ...]:
         """The names of the columns. Raises SchemaMismatch for a type that can't be stored, and for a duplicate name."""
         names = arrow_from_spark(self.df.schema).names
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
+        duplicates = sorted({name for name in names if names.count(name) > 1})
+        if duplicates:
             raise SchemaMismatch(
-                f"The DataFrame has several columns called {', '.join(twice)}. Rename or drop the others."
+                f"The DataFrame has several columns called {', '.join(duplicates)}. Rename or drop the others."
             )
         return tuple(names)
 

@@ -22,7 +22,7 @@ _DESCRIPTION = "spark.job.description"
 
 @contextmanager
 def jobs_described(spark: SparkSession) -> Iterator[None]:
-    """While the block waits for jobs of this thread, describe them by what the thread is doing to a table."""
+    """While the block waits for jobs of this thread, describe them by the thread's action on a table."""
     words = description()
     if not words:
         yield
@@ -36,7 +36,7 @@ def jobs_described(spark: SparkSession) -> Iterator[None]:
 
 @contextmanager
 def _described(words: str) -> Iterator[None]:
-    from pyspark import SparkContext  # a PySpark that is a client alone has none
+    from pyspark import SparkContext  # a client-only PySpark has none
 
     before: str | None = None
     with suppress(Exception):
@@ -45,7 +45,7 @@ def _described(words: str) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(Exception):  # the session may be over
+        with suppress(Exception):  # the session may have ended
             SparkContext.getOrCreate().setLocalProperty(_DESCRIPTION, before)  # type: ignore[arg-type]  # None removes it
 
 

@@ -1,4 +1,4 @@
-"""Slices with log files in Spark, with no base row passing through Python: a native scan of the base files without
+"""Slices with log files in Spark without passing base rows through Python: a native scan of the base files without
 replaced rows, and the rows of the log files.
 
     base       Spark's Parquet scan without the replaced rows
@@ -6,15 +6,15 @@ replaced rows, and the rows of the log files.
 
 Columns are pruned and filters pushed down in the scan; of base files only keys and ordering values are read otherwise.
 
-Small log files are read once, when the frame is made (`_split_here`), and kept for the next frame of the same files.
-Replaced rows are flags then, one value for all files that every task gets: a row's flag is at its file's size (of which
-only a remainder counts) and its row index. With many flags, files of equal size, or an older Spark, their numbers are
-broadcast instead, and leave by a left anti join; a number is made of the file's name and the row index. Log rows stay
-Arrow batches.
+Small log files are read once, when the frame is made (`_split_here`), and cached for the next frame of the same files.
+Replaced rows are then flags, one value for all files that every task gets: a row's flag is found by its file's size
+(only a remainder of it counts) and its row index. With many flags, files of equal size, or an older Spark, the rows'
+numbers are broadcast instead, and a left anti join drops the rows; a number consists of the file's name and the row
+index. Log rows remain Arrow batches.
 
-Larger log files are read by Python tasks, when rows are fetched (`_split_by_tasks`): one job for the numbers, which
-then have those of losing log records among them, and one for the rows, left anti join on their numbers; both joins read
-one broadcast.
+Larger log files are read by Python tasks, when rows are fetched (`_split_by_tasks`): one job for the numbers, including
+those of losing log records, and one for the rows, with a left anti join on their numbers; both joins share one
+broadcast.
 Source: docs/decisions/0002-two-engines.md,
 docs/decisions/0003-table-data-stays-out-of-the-jvm.md; measured in docs/measurements.md.
 """
@@ -50,10 +50,12 @@ from pyhudi.spark.split_cache import SplitCache, split_key
 from pyhudi.spark.worker_python import is_on_connect
 from pyhudi.storage.local import LocalStorage
 
-__all__ = ["ROADS", "RowsLeave", "in_two_parts", "split_slices"]
+__all__ = ["ROADS", "DropReplaced", "in_two_parts", "split_slices"]
 
-RowsLeave: TypeAlias = Callable[[DataFrame], DataFrame]  # a scan of base files without their replaced rows
-Split: TypeAlias = tuple[RowsLeave | None, DataFrame | None]  # None: no row leaves; log rows, None: there are none
+DropReplaced: TypeAlias = Callable[[DataFrame], DataFrame]  # returns a scan of base files without replaced rows
+Split: TypeAlias = tuple[
+    DropReplaced | None, DataFrame | None
+]  # None: no row is replaced; log rows, None: there are none
 
 _SPLITS = SplitCache[Split]()  # of small log files
 
@@ -64,10 +66,10 @@ _ROWS_MAX = 1 << _FILE_BIT
 _LOG_BYTES_MAX = 128 << 20  # replaced rows are broadcast: 8 bytes each, for log files with some 100 bytes per row
 _ROWS_BYTES = 64 << 20  # of Arrow data, which a frame keeps in memory
 _CONNECT_BYTES = 1 << 20
-_CACHED_LOG_BYTES = 12 << 20  # of all of them; in memory blocks have two to three times as many
-_SLICES_HERE = 256  # each takes some milliseconds of this process, whatever its size
+_CACHED_LOG_BYTES = 12 << 20  # of all log files; in memory blocks take two to three times as much
+_SLICES_HERE = 256  # each takes some milliseconds in this process, even a small one
 _FILES_AT_ONCE, _OBJECTS_AT_ONCE = 2, 8
-_BATCHED_ROWS = 1_000  # Spark sends its own form of a row with tasks, which takes more time than Arrow's
+_BATCHED_ROWS = 1_000  # from here on rows stay Arrow batches: Spark takes longer to send its own rows with tasks
 _FLAGS = 4 << 20  # of one byte each, in every task
 _TASK_BYTES = 16 << 20  # of log files: a Python task costs some 30 ms, so a few small slices share one
 _NAME_AS_IN_URIS = re.compile(r"[\w.-]+", re.ASCII)
@@ -94,12 +96,12 @@ def in_two_parts(plan: ReadPlan) -> tuple[ReadSlice, ...]:
 
 
 def split_slices(engine: SparkEngine, plan: ReadPlan, reads: Sequence[ReadSlice]) -> Split:
-    """Both parts of slices with log files: by the first of ROADS that leads to them."""
+    """Both parts of slices with log files, by the first of ROADS that applies."""
     for road in ROADS:
         split = road.split(engine, plan, reads) if road.takes(engine, plan, reads) else None
         if split is not None:
             return split
-    raise AssertionError("the last road is for all slices")
+    raise AssertionError("the last road applies to all slices")
 
 
 def _without_numbers(replaced: DataFrame, scan: DataFrame) -> DataFrame:
@@ -143,7 +145,7 @@ def _split_here(engine: SparkEngine, plan: ReadPlan, reads: Sequence[ReadSlice])
         return None
     rows = pa.concat_tables([part.rows for part in parts])
     split = (
-        _rows_leave(engine, reads, parts) if any(len(part.replaced) for part in parts) else None,
+        _drop_replaced(engine, reads, parts) if any(len(part.replaced) for part in parts) else None,
         engine.from_arrow(rows, in_batches=len(rows) >= _BATCHED_ROWS) if len(rows) else None,
     )
     if key is not None:
@@ -151,8 +153,8 @@ def _split_here(engine: SparkEngine, plan: ReadPlan, reads: Sequence[ReadSlice])
     return split
 
 
-def _rows_leave(engine: SparkEngine, reads: Sequence[ReadSlice], parts: Sequence[_Part]) -> RowsLeave:
-    """Replaced rows leave by flags where these are few, which makes reads 1.3 to 1.8 times as fast; else by numbers."""
+def _drop_replaced(engine: SparkEngine, reads: Sequence[ReadSlice], parts: Sequence[_Part]) -> DropReplaced:
+    """Drop replaced rows by flags if these are few, which makes reads 1.3 to 1.8 times as fast; else by numbers."""
     sizes = np.array([part.base_bytes for part in parts])
     flags = sum(part.flags for part in parts)
     if capabilities.PRESENT.has_scalar_frames and flags <= _FLAGS and len(np.unique(sizes)) == len(sizes):
@@ -163,15 +165,15 @@ def _rows_leave(engine: SparkEngine, reads: Sequence[ReadSlice], parts: Sequence
 
 
 def _modulus(sizes: npt.NDArray[np.int64]) -> int:
-    """A number with another remainder for each of the different sizes."""
-    modulus = max(len(sizes), len(sizes) ** 2 // 2)  # from here on more than one number in three is such
+    """A modulus by which each of the different sizes has another remainder."""
+    modulus = max(len(sizes), len(sizes) ** 2 // 2)  # from here on more than one number in three is one
     while len(np.unique(sizes % modulus)) < len(sizes):
         modulus += 1
     return modulus
 
 
 def _flags(parts: Sequence[_Part], modulus: int) -> pa.Table:
-    """One value: for each remainder of a file's size an array that is true at the numbers of replaced rows."""
+    """One value: for each remainder of a file's size, an array that is true at the row indexes of replaced rows."""
     lengths = np.zeros(modulus, np.int32)
     for part in parts:
         lengths[part.base_bytes % modulus] = part.flags
@@ -253,7 +255,7 @@ def _always(engine: SparkEngine, plan: ReadPlan, reads: Sequence[ReadSlice]) -> 
 
 
 class SplitRoad(NamedTuple):
-    """One way to both parts of slices. `takes`: is it for these? `split`: None where it turns out not to be."""
+    """One way to both parts of slices. `takes`: tells if it applies; `split`: returns None if it turns out not to."""
 
     takes: Callable[[SparkEngine, ReadPlan, Sequence[ReadSlice]], bool]
     split: Callable[[SparkEngine, ReadPlan, Sequence[ReadSlice]], Split | None]
@@ -261,7 +263,7 @@ class SplitRoad(NamedTuple):
 
 ROADS = (
     SplitRoad(_logs_are_small, _split_here),  # read once, for this frame and the next ones of the same files
-    SplitRoad(_always, _split_by_tasks),  # rows that fill the driver's memory, or would be sent with each plan
+    SplitRoad(_always, _split_by_tasks),  # for rows that would fill the driver's memory, or be sent with each plan
 )
 
 

@@ -1,4 +1,4 @@
-"""Spark's classes under names for the floors above, for types only: those don't import PySpark."""
+"""Spark's classes for type hints in the rooms above, which don't import PySpark."""
 
 from __future__ import annotations
 

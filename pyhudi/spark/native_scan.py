@@ -1,9 +1,8 @@
 """Base files as Spark's own scan of them: those of one shape, as columns of the query.
 
-The DataFrame is the native scan itself: column pruning, filter push-down, `_metadata`. In a hive-style table Spark
-prunes partitions by their paths, if the paths have the same values as the files. Values that only the path has become
-literal columns, or are looked up by the file's name.
-Source: docs/formats/schema.md, "Reading older files".
+The DataFrame is the native scan itself, with column pruning, filter push-down and `_metadata`. In a hive-style table
+Spark prunes partitions by their paths, if the paths have the same values as the files. Values that only the path has
+become literal columns, or are looked up by the file's name. Source: docs/formats/schema.md, "Reading older files".
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from pyhudi.queries.plan import ReadPlan, ReadSlice
 from pyhudi.schema.casts import cast
 from pyhudi.spark.engine import SparkEngine, literal_path
 from pyhudi.spark.file_shapes import FileShape
-from pyhudi.spark.merged import RowsLeave
+from pyhudi.spark.merged import DropReplaced
 from pyhudi.spark.session import files_listed_here
 from pyhudi.spark.types import column, quoted, spark_from_arrow
 from pyhudi.storage.base import Storage
@@ -46,10 +45,10 @@ def read_natively(
     plan: ReadPlan,
     shape: FileShape,
     reads: Sequence[ReadSlice],
-    rows_leave: RowsLeave | None = None,
+    drop_replaced: DropReplaced | None = None,
 ) -> DataFrame:
-    """The files of one shape as columns of `plan.read_schema`, without the rows that leave."""
-    scan = partial(_scan, spark, meta.storage, shape=shape, rows_leave=rows_leave, check_pages=plan.check_pages)
+    """The files of one shape as columns of `plan.read_schema`. `drop_replaced`: drops rows from the scan."""
+    scan = partial(_scan, spark, meta.storage, shape=shape, drop_replaced=drop_replaced, check_pages=plan.check_pages)
     if _paths_have_the_values(meta.config, plan.read_schema, reads):
         return _shaped(scan(plan.read_schema, reads=reads, base=meta.storage.full_path("")), plan, shape)
     from_path = [name for name, _ in reads[0].path_values]
@@ -76,16 +75,16 @@ def _scan(
     reads: Sequence[ReadSlice],
     base: str | None = None,
     file_name: bool = False,
-    rows_leave: RowsLeave | None = None,
+    drop_replaced: DropReplaced | None = None,
     check_pages: bool,
 ) -> DataFrame:
     """Spark's scan of the files, with the names and types that the columns have in them."""
-    there = {target: (name, kind) for target, name, kind in shape.columns}
-    file_columns = [there.get(field.name, (field.name, field.type)) for field in schema]
+    columns_in_files = {target: (name, kind) for target, name, kind in shape.columns}
+    file_columns = [columns_in_files.get(field.name, (field.name, field.type)) for field in schema]
     fields = {name: pa.field(name, kind) for name, kind in file_columns if name is not None}
     orc = reads[0].base_file.name.endswith(".orc")
     reader = spark.read.schema(spark_from_arrow(pa.schema(fields.values())))
-    # The session may let Spark skip unreadable files; rows of a table are never skipped.
+    # The session may allow Spark to skip unreadable files; rows of a table must never be skipped.
     reader = reader.option("ignoreCorruptFiles", "false").option("ignoreMissingFiles", "false")
     if not orc:
         reader = reader.option("datetimeRebaseMode", "CORRECTED").option("int96RebaseMode", "CORRECTED")
@@ -97,7 +96,7 @@ def _scan(
         frame = reader.orc(files) if orc else reader.parquet(*files)
     if file_name:
         frame = frame.withColumn(_FILE_NAME, F.col("_metadata.file_name"))
-    return frame if rows_leave is None else rows_leave(frame)
+    return frame if drop_replaced is None else drop_replaced(frame)
 
 
 def _shaped(frame: DataFrame, plan: ReadPlan, shape: FileShape) -> DataFrame:
@@ -105,10 +104,10 @@ def _shaped(frame: DataFrame, plan: ReadPlan, shape: FileShape) -> DataFrame:
     names = plan.read_schema.names
     if not shape.columns:
         return frame if frame.columns == names else selected(frame, names)
-    there = {target_name: (name, kind) for target_name, name, kind in shape.columns}
+    columns_in_files = {target_name: (name, kind) for target_name, name, kind in shape.columns}
     columns = []
     for field, target in zip(plan.read_schema, spark_from_arrow(plan.read_schema).fields, strict=True):
-        name, kind = there.get(field.name, (field.name, field.type))
+        name, kind = columns_in_files.get(field.name, (field.name, field.type))
         if name is None:
             value = F.lit(None).cast(target.dataType)
         else:
@@ -118,7 +117,7 @@ def _shaped(frame: DataFrame, plan: ReadPlan, shape: FileShape) -> DataFrame:
 
 
 def _paths_have_the_values(config: TableConfig, schema: pa.Schema, reads: Iterable[ReadSlice]) -> bool:
-    """Does Spark's parsing of `field=value` folders give every partition column the value in the rows?"""
+    """True if Spark's parsing of `field=value` folders gives every partition column the value in the rows."""
     fields = config.partition_fields
     plain = config.key_generator in ("SIMPLE", "COMPLEX") and not config.slash_separated_dates
     if not fields or not plain or not config.hive_style_partitioning:

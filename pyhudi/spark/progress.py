@@ -1,8 +1,8 @@
-"""How many tasks of Spark's jobs have ended, for the line about long work (`progress_line`).
+"""The number of ended tasks of Spark's jobs, for the line about long work (`progress_line`).
 
-A Connect session tells it to a handler, every two seconds. On a classic session a thread asks the status tracker for
-the stages that came since the job began; jobs of other threads are counted, too, as the line counts their work
-elsewhere. Nothing is asked while no line is shown, and what can't be asked is not shown.
+A Connect session reports it to a handler, every two seconds. On a classic session a thread polls the status tracker for
+the stages that started since the job began; jobs of other threads are counted, too, as the line counts their work
+elsewhere. Nothing is polled while no line is shown, and unavailable numbers are not shown.
 Source: PySpark's reference, `SparkSession.registerProgressHandler`, `StatusTracker`; tried on Spark 4.3.
 """
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from pyspark.sql import SparkSession
 
-from pyhudi.progress_line import Told, tasks_elsewhere
+from pyhudi.progress_line import ReportTasks, remote_task_reporter
 from pyhudi.spark import capabilities
 from pyhudi.spark.worker_python import is_on_connect
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 __all__ = ["tasks_shown"]
 
-_ASKED_EVERY_S = 0.5
+_POLL_S = 0.5
 
 
 class _Stage(Protocol):
-    """A stage as Connect tells it."""
+    """A stage as Connect reports it."""
 
     num_tasks: int
     num_completed_tasks: int
@@ -37,58 +37,60 @@ class _Stage(Protocol):
 @contextmanager
 def tasks_shown(spark: SparkSession) -> Iterator[None]:
     """While the block waits for jobs of a session, show how many of their tasks have ended."""
-    told = tasks_elsewhere()
-    if told is None:
+    report = remote_task_reporter()
+    if report is None:
         yield
     elif is_on_connect(spark):
-        with _told_by_connect(spark, told):
+        with _reported_by_connect(spark, report):
             yield
     else:
-        with _told_by_tracker(told):
+        with _reported_by_tracker(report):
             yield
 
 
 @contextmanager
-def _told_by_connect(spark: SparkSession, told: Told) -> Iterator[None]:
+def _reported_by_connect(spark: SparkSession, report: ReportTasks) -> Iterator[None]:
     if not capabilities.PRESENT.tells_progress:
         yield
         return
-    waiting = threading.get_ident()
+    caller = threading.get_ident()
 
     def handler(stages: Iterable[_Stage] | None, inflight_tasks: int, operation_id: str | None, done: bool) -> None:
-        known = list(stages or ())
-        if known and threading.get_ident() == waiting:  # the session's handlers hear of queries of other threads
-            told(sum(stage.num_completed_tasks for stage in known), sum(stage.num_tasks for stage in known))
+        stage_list = list(stages or ())
+        if (
+            stage_list and threading.get_ident() == caller
+        ):  # the session's handlers are called for queries of other threads, too
+            report(sum(stage.num_completed_tasks for stage in stage_list), sum(stage.num_tasks for stage in stage_list))
 
     spark.registerProgressHandler(handler)  # type: ignore[arg-type]  # a function does
     try:
         yield
     finally:
-        with suppress(ValueError):  # somebody cleared the handlers
+        with suppress(ValueError):  # the handlers may have been cleared
             spark.removeProgressHandler(handler)  # type: ignore[arg-type]
 
 
 @contextmanager
-def _told_by_tracker(told: Told) -> Iterator[None]:
-    from pyspark import SparkContext  # a PySpark that is a client alone has none
+def _reported_by_tracker(report: ReportTasks) -> Iterator[None]:
+    from pyspark import SparkContext  # a client-only PySpark has none
 
     tracker = SparkContext.getOrCreate().statusTracker()
-    others = frozenset(tracker.getActiveStageIds())  # before the job begins: its stages are the ones that come now
+    others = frozenset(tracker.getActiveStageIds())  # taken before the job begins: its stages come later
     over = threading.Event()
-    asking = threading.Thread(target=_ask, args=(tracker, others, told, over), daemon=True, name="pyhudi progress")
-    asking.start()
+    poller = threading.Thread(target=_poll, args=(tracker, others, report, over), daemon=True, name="pyhudi progress")
+    poller.start()
     try:
         yield
     finally:
         over.set()
-        asking.join(_ASKED_EVERY_S)
+        poller.join(_POLL_S)
 
 
-def _ask(tracker: StatusTracker, others: frozenset[int], told: Told, over: threading.Event) -> None:
-    """Ask until it is over. A stage that has ended is not asked for again."""
+def _poll(tracker: StatusTracker, others: frozenset[int], report: ReportTasks, over: threading.Event) -> None:
+    """Poll until the event is set. A stage that has ended is not polled again."""
     stages: dict[int, tuple[int, int]] = {}  # id → tasks that have ended, tasks
-    with suppress(Exception):  # a session that has ended, a gateway that is gone: the job says so, not the line
-        while not over.wait(_ASKED_EVERY_S):
+    with suppress(Exception):  # the session or gateway may have ended: the job reports it, not the line
+        while not over.wait(_POLL_S):
             active = set(tracker.getActiveStageIds()) - others
             for ended in stages.keys() - active:
                 stages[ended] = (stages[ended][1], stages[ended][1])
@@ -96,4 +98,4 @@ def _ask(tracker: StatusTracker, others: frozenset[int], told: Told, over: threa
                 stage = tracker.getStageInfo(number)
                 if stage is not None:
                     stages[number] = (stage.numCompletedTasks, stage.numTasks)
-            told(sum(done for done, _ in stages.values()), sum(tasks for _, tasks in stages.values()))
+            report(sum(done for done, _ in stages.values()), sum(tasks for _, tasks in stages.values()))

@@ -5,7 +5,7 @@
     options → plan (files, schema) → files by shape → one native scan per shape → columns of the query → union
 
 Usually there is one shape, and the DataFrame is the native scan itself (`native_scan.py`). Python tasks read the files
-that Spark can't convert, and those of stores that its JVM has no file system for. ROADS has all ways from a plan to a
+that Spark can't convert, and those in stores for which its JVM has no file system. ROADS has all ways from a plan to a
 frame, with the reason for each.
 
 A small increment is read in this process on loading, and passed to Spark as rows. This is done only on a local master:
@@ -50,7 +50,7 @@ from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.timeline.table_properties import table_exists
 
-__all__ = ["ROADS", "frame_of_plan", "plan_read", "read_frame", "table_storage", "told_of_damage"]
+__all__ = ["ROADS", "checked_for_damage", "frame_of_plan", "plan_read", "read_frame", "table_storage"]
 
 
 def read_frame(
@@ -60,7 +60,7 @@ def read_frame(
     committed in a range of times.
 
     Args:    options: Hudi's read options, and Hadoop's for the store (`fs.*`); the session's `spark.hoodie.*` and
-                      `spark.hadoop.fs.*` come after them.
+                      `spark.hadoop.fs.*` are overridden by them.
              schema: a StructType or DDL text of the columns to read; None reads all, meta columns first.
     Raises:  TableNotFound, ConfigError for options, SchemaMismatch when `schema` names other types than the table's.
     """
@@ -73,7 +73,7 @@ def read_frame(
     return frame_of_plan(spark, meta, plan)
 
 
-# What scripts for older releases of Hudi put behind the table's folder: a star for each level below it.
+# Scripts for older releases of Hudi append a star to the table's folder for each level below it.
 _EVERYTHING_BELOW = re.compile(r"(?<=[^/*])(?:/\*{1,2}(?:\.parquet)?)+/?$")
 _PATTERN = re.compile(r"[*?{\[]")
 
@@ -88,7 +88,7 @@ def table_storage(path: str, store: Mapping[str, str]) -> Storage:
     storage = open_storage(folder, store)
     if _PATTERN.search(folder) and not table_exists(storage):
         raise TableNotFound(
-            f"No Hudi table at {folder}. load takes the folder of one table and expands no patterns, but for /*/* "
+            f"No Hudi table at {folder}. load takes the folder of one table and expands no patterns except /*/* "
             "behind it, which means all of its rows. Load the table's folder, and choose partitions by where(...)."
         )
     return storage
@@ -98,30 +98,41 @@ def plan_read(
     storage: Storage, options: Mapping[str, object], session: Mapping[str, str], columns: Sequence[str] | None
 ) -> tuple[MetaClient, ReadPlan]:
     """The plan of a read by its options; `columns` None reads all."""
-    asked = ReadOptions.parse(options, session)
+    read_options = ReadOptions.parse(options, session)
     meta = MetaClient.load(storage)
-    commits = incremental_range(meta, asked.query_type, asked.begin, asked.end, asked.as_of, asked.incremental)
+    commits = incremental_range(
+        meta,
+        read_options.query_type,
+        read_options.begin,
+        read_options.end,
+        read_options.as_of,
+        read_options.incremental,
+    )
     query = replace(
-        Query.read_by(asked), columns=columns, as_of=asked.as_of, query_type=asked.query_type, commits=commits
+        Query.read_by(read_options),
+        columns=columns,
+        as_of=read_options.as_of,
+        query_type=read_options.query_type,
+        commits=commits,
     )
     return meta, plan_snapshot(meta, query) if commits is None else plan_incremental(meta, commits, query)
 
 
 def frame_of_plan(spark: SparkSession, meta: MetaClient, plan: ReadPlan) -> DataFrame:
-    """The rows of a plan as a lazy DataFrame of `plan.schema`: by the first of ROADS that leads to one."""
+    """The rows of a plan as a lazy DataFrame of `plan.schema`, by the first of ROADS that applies."""
     read = PlannedRead(SparkEngine(spark), meta, plan)
     for road in ROADS:
         frame = road.frame(read) if road.takes(read) else None
         if frame is not None:
             return frame
-    raise AssertionError("the last road is for every plan")
+    raise AssertionError("the last road applies to every plan")
 
 
 # ---- the roads
 
 
 class PlannedRead(NamedTuple):
-    """What a road starts from."""
+    """The input of a road."""
 
     engine: SparkEngine
     meta: MetaClient
@@ -129,7 +140,7 @@ class PlannedRead(NamedTuple):
 
 
 class Road(NamedTuple):
-    """One way from a plan to a frame. `takes`: is it for this plan? `frame`: None where it turns out not to be."""
+    """One way from a plan to a frame. `takes`: tells if it applies; `frame`: returns None if it turns out not to."""
 
     takes: Callable[[PlannedRead], bool]
     frame: Callable[[PlannedRead], DataFrame | None]
@@ -140,7 +151,7 @@ def _has_texts(read: PlannedRead) -> bool:
 
 
 def _filtered_by_spark(read: PlannedRead) -> DataFrame:
-    """The rows before a filter in Spark's own words, and the filter."""
+    """The unfiltered rows, filtered by Spark with the filter's SQL text."""
     plan = read.plan
     plain, texts = split_texts(plan.predicate)
     rows = frame_of_plan(read.engine.spark, read.meta, replace(plan, schema=plan.read_schema, predicate=plain))
@@ -169,7 +180,7 @@ def _may_be_few(read: PlannedRead) -> bool:
 
 
 def _few_rows(read: PlannedRead) -> DataFrame | None:
-    """The rows, read now; None if they are many. Unreadable files are left to Spark as well, so that errors are raised
+    """The rows, read now; None if there are many. Unreadable files are left to Spark as well, so that errors are raised
     when rows are fetched.
     """
     try:
@@ -199,7 +210,7 @@ def _needs_python(read: PlannedRead) -> bool:
 
 
 def _all_by_python(read: PlannedRead) -> DataFrame:
-    plan = told_of_damage(as_engine(read.engine), read.plan)
+    plan = checked_for_damage(as_engine(read.engine), read.plan)
     return _read_by_python(read.engine, read.meta.storage, plan, plan.slices)
 
 
@@ -209,29 +220,29 @@ def _always(read: PlannedRead) -> bool:
 
 def _by_file(read: PlannedRead) -> DataFrame:
     """Base files natively where their shape allows it, slices with log files in two parts, the others by Python."""
-    engine, meta, plan = read.engine, read.meta, told_of_damage(as_engine(read.engine), read.plan)
+    engine, meta, plan = read.engine, read.meta, checked_for_damage(as_engine(read.engine), read.plan)
     two_parts = in_two_parts(plan)
     apart = set(map(id, two_parts))
-    rest = replace(plan, slices=tuple(one for one in plan.slices if id(one) not in apart))
+    others = replace(plan, slices=tuple(one for one in plan.slices if id(one) not in apart))
     frames = [
         _read_by_python(engine, meta.storage, plan, reads)
         if shape == BY_PYTHON
         else _filtered(read_natively(engine.spark, meta, plan, shape, reads), plan)
-        for shape, reads in shapes_of(rest, meta.storage).items()
+        for shape, reads in shapes_of(others, meta.storage).items()
     ]
     return engine.union([*frames, *_merged(engine, meta, plan, two_parts)])
 
 
 ROADS = (
-    Road(_has_texts, _filtered_by_spark),  # Spark knows its own words; the rest of the filter goes the other roads
-    Road(_is_empty, _no_rows),  # no job for nothing
+    Road(_has_texts, _filtered_by_spark),  # Spark evaluates its own SQL; the rest of the filter takes the other roads
+    Road(_is_empty, _no_rows),  # an empty result needs no job
     Road(_may_be_few, _few_rows),  # a job over the files of a small commit takes longer than reading them here
-    Road(_needs_python, _all_by_python),  # images of changes; functions of ours; stores that the JVM can't open
-    Road(_always, _by_file),  # no row that is in a base file passes through Python
+    Road(_needs_python, _all_by_python),  # images of changes; PyHudi's functions; stores that the JVM can't open
+    Road(_always, _by_file),  # no row of a base file passes through Python
 )
 
 
-def told_of_damage(engine: Engine, plan: ReadPlan) -> ReadPlan:
+def checked_for_damage(engine: Engine, plan: ReadPlan) -> ReadPlan:
     """The plan after a check of its log files: tasks can raise errors, but can't warn the caller.
 
     Raises DamagedLog, depending on the plan.
@@ -302,6 +313,6 @@ def _check_types(requested: StructType, table: pa.Schema, path: str) -> None:
     ]
     if other:
         raise SchemaMismatch(
-            f"{path}: the schema given to the read has other types than the table: {', '.join(other)}. Give the "
-            "table's types, and cast afterwards."
+            f"{path}: the schema of the read has other types than the table: {', '.join(other)}. Give the "
+            "table's types, and cast the result."
         )

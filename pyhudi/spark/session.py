@@ -1,4 +1,4 @@
-"""Settings that PyHudi reads from a session's configuration."""
+"""PyHudi's access to a session's configuration."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ _CONNECT = "sc://"
 # The class that Hadoop's settings name for the scheme is missing, or they name none.
 _NO_FILE_SYSTEM = ("ClassNotFoundException", "No FileSystem for scheme")
 _FILE_SYSTEMS: WeakKeyDictionary[SparkSession, dict[str, bool]] = WeakKeyDictionary()
-_ONE_AT_A_TIME = Lock()  # each restores the session's value
+_SETTING_LOCK = Lock()  # each block restores the session's value
 
 
 def active_session() -> SparkSession | None:
-    """The active session of this thread; None without one, or with a Connect client of Spark 3.5, which does not know
+    """The active session of this thread; None without one, or with a Connect client of Spark 3.5, which does not track
     it.
     """
     from pyspark.errors import PySparkNotImplementedError
@@ -65,7 +65,7 @@ def active_session() -> SparkSession | None:
 def started_session(master: str) -> SparkSession:
     """The active session, else a new one.
 
-    Args:    master: its master; `sc://host:port`: a server of Spark Connect. "": what the environment says.
+    Args:    master: its master; `sc://host:port`: a server of Spark Connect. "": as the environment sets it.
     Raises:  ConfigError when PySpark, or what its Connect client needs, is not installed.
     """
     try:
@@ -91,7 +91,7 @@ def hudi_options(spark: SparkSession) -> dict[str, str]:
 
 
 def store_options(spark: SparkSession | None, options: Mapping[str, object]) -> dict[str, str]:
-    """Hadoop's keys for remote stores: `fs.*` among the options, before the session's `spark.hadoop.fs.*`.
+    """Hadoop's keys for remote stores: `fs.*` in the options, which override the session's `spark.hadoop.fs.*`.
 
     Args: spark: None without a session.
     """
@@ -111,11 +111,11 @@ def _hudi_options(session: Mapping[str, str]) -> dict[str, str]:
 def _store_options(settings: Mapping[str, str], options: Mapping[str, object]) -> dict[str, str]:
     session = {key: text for key, text in settings.items() if key.startswith(_HADOOP_PREFIX)}
     wide = {key[len(_HADOOP_PREFIX) :]: text for key, text in session.items()}
-    both = {**wide, **{key: str(value) for key, value in options.items()}}
+    merged = {**wide, **{key: str(value) for key, value in options.items()}}
     misspelled = likely_misspelled(key for key in options if key.startswith(_STORE_KEYS))
     if misspelled is not None:
-        raise ConfigError(f"The option {misspelled[0]!r} of the store is not known. Did you mean {misspelled[1]!r}?")
-    return known_options({key: text for key, text in both.items() if key.startswith(_STORE_KEYS)})
+        raise ConfigError(f"The option {misspelled[0]!r} of the store is unknown. Did you mean {misspelled[1]!r}?")
+    return known_options({key: text for key, text in merged.items() if key.startswith(_STORE_KEYS)})
 
 
 def settings_with_prefix(spark: SparkSession, *prefixes: str) -> dict[str, str]:
@@ -139,7 +139,7 @@ def zone_of(spark: SparkSession) -> tzinfo:
 def settings_read_once(spark: SparkSession) -> Iterator[None]:
     """In the block, all accesses of this thread to a session's settings use one reading of them.
 
-    It is for a call of the user, which sees the settings of one moment. A classic session needs some five round trips
+    It is for one call of the user, which should see consistent settings. A classic session needs some five round trips
     to the JVM for each of its settings, and a write reads them three times.
     """
     read = _READ.get()
@@ -184,7 +184,7 @@ _READ: ContextVar[_Settings | None] = ContextVar("settings of the session, read 
 
 @contextmanager
 def files_listed_here(spark: SparkSession, storage: Storage, files: int) -> Iterator[None]:
-    """While a scan of so many files is planned: on a local disk let Spark list them from the driver.
+    """While a scan of a number of files is planned: on a local disk let Spark list them from the driver.
 
     Beyond 32 paths it starts a separate job for that, which takes longer than the scan of a small table. A Connect
     session plans later, so its setting is not changed.
@@ -202,9 +202,9 @@ def files_listed_here(spark: SparkSession, storage: Storage, files: int) -> Iter
 
 
 def has_file_system(spark: SparkSession, storage: Storage) -> bool:
-    """Can Spark itself read files of the storage? For S3 the JVM needs a jar that PySpark does not bring (hadoop-aws).
+    """True if Spark itself can read files of the storage. For S3 the JVM needs a jar that PySpark lacks (hadoop-aws).
 
-    Asked once for each session and kind of store. Other errors are left to the read, which says more about them.
+    Checked once for each session and kind of store. Other errors are left to the read, whose messages say more.
     """
     if isinstance(storage, LocalStorage):
         return True
@@ -224,7 +224,7 @@ def has_file_system(spark: SparkSession, storage: Storage) -> bool:
 @contextmanager
 def setting(spark: SparkSession, key: str, value: str) -> Iterator[None]:
     """In the block, the session has this setting. Only one block at a time, because threads share the session."""
-    with _ONE_AT_A_TIME:
+    with _SETTING_LOCK:
         before = spark.conf.get(key, None)
         if before == value:
             yield

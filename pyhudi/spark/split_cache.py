@@ -1,10 +1,10 @@
 """Splits of merge-on-read slices for the next frame of the same files.
 
-    key       the session, the files in their states, and all that decides which rows they have
+    key       the session, the files in their states, and everything that decides their rows
     entry     the frames of a split; Spark's driver holds their rows
 
-A session often asks the same snapshot several questions, and each one makes a frame. Spark's frames never change, so
-the next frame takes the relations of the one before: the log files are read, merged and handed over once.
+A session often runs several queries of one snapshot, and each one makes a frame. Spark's frames never change, so
+the next frame reuses the relations of the previous one: the log files are read, merged and transferred once.
 Source: docs/decisions/0015-what-is-kept-of-files.md; measured in docs/measurements.md.
 """
 
@@ -35,7 +35,7 @@ Split = TypeVar("Split")
 
 @dataclass(frozen=True, slots=True)
 class SplitKey:
-    """All that decides the rows of a split. Sessions are equal only to themselves."""
+    """Everything that decides the rows of a split. Sessions are equal only to themselves."""
 
     session: SparkSession
     storage: Storage
@@ -46,14 +46,14 @@ class SplitKey:
     merge: MergeRules
     history: tuple[InternalSchema, ...]
     check_pages: bool
-    memory: tuple[int, str | None]  # a read with another limit, or another folder to spill to, finds out about these
+    memory: tuple[int, str | None]  # so that errors of another limit or spill folder are raised
 
 
 def split_key(spark: SparkSession, plan: ReadPlan, reads: Sequence[ReadSlice]) -> SplitKey | None:
     """The key of a split of these slices, made before their files are read.
 
-    Returns: None for what is not kept: filtered rows, changes, keys or rows that code makes, versions below 8, and
-             files whose state is unknown or may be changing.
+    Returns: None if a split is not cached: filtered rows, changes, keys or rows that user code makes, versions below 8,
+             and files whose state is unknown or may be changing.
     """
     spec = plan.merge
     if spec is None or not plan.keeps_all_rows or not TableFormat(spec.blocks.table_version).has_own_log_files:
@@ -84,7 +84,7 @@ def split_key(spark: SparkSession, plan: ReadPlan, reads: Sequence[ReadSlice]) -
 
 
 class SplitCache(Generic[Split]):
-    """A few splits by key, the least recently used one leaves first. Thread-safe."""
+    """A few splits by key; the least recently used one is evicted first. Thread-safe."""
 
     def __init__(self) -> None:
         self._entries: list[tuple[SplitKey, Split, int]] = []
@@ -101,7 +101,7 @@ class SplitCache(Generic[Split]):
             return entry[1]
 
     def put(self, key: SplitKey, split: Split, size_bytes: int) -> None:
-        """Keep the split of a key, unless it is too large."""
+        """Cache the split of a key, unless it is too large."""
         if size_bytes > _BYTES // 2:
             return
         with self._lock:

@@ -23,9 +23,10 @@ __all__ = ["rows"]
 
 
 def rows(text: str, states: Mapping[str, TableState]) -> pa.Table:
-    """The rows of a query in Spark's SQL. `states`: the tables that it names, as temporary views for as long.
+    """The rows of a query in Spark's SQL. `states`: the tables that it names, as temporary views during the query.
 
-    Raises: MissingLibrary when no session is active, ConfigError with Spark's words for what it can't evaluate.
+    Raises: MissingLibrary when no session is active, ConfigError with Spark's message for a query that it can't
+            evaluate.
     """
     session = active_session()
     if session is None:

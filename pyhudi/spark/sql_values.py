@@ -16,9 +16,9 @@ _ROW, _VALUE = "__hudi_row", "__hudi_value"
 
 
 def evaluate(text: str, rows: pa.Table, zone: str) -> pa.ChunkedArray:
-    """The values of a Spark expression for these rows. `zone`: the session's own, which Spark goes by.
+    """The values of a Spark expression for these rows. `zone`: the session's own, which Spark uses anyway.
 
-    Raises: MissingLibrary when no session is active, ConfigError with Spark's words for what it can't evaluate.
+    Raises: MissingLibrary when no session is active, ConfigError with Spark's message for an invalid expression.
     """
     session = active_session()
     if session is None:

@@ -1,14 +1,14 @@
 """PyHudi's work inside Spark's Python workers, and the routing of rows to the task of their slot.
 
-`StreamTask` and its like wrap the work as functions that `mapInArrow` and `arrow_udf` call. Each wrapper is a small
-picklable value. It turns Spark's batches (time stamps labelled with the session's zone, sometimes large strings) into
-batches of exactly the declared schema. It hands them to the work together with a TaskContext, and returns the answer in
-the form that Spark expects. A HudiError is encoded in the exception's text, because only text comes back
+`StreamTask` and similar classes wrap the work as functions that `mapInArrow` and `arrow_udf` call. Each wrapper is a
+small picklable value. It turns Spark's batches (time stamps labelled with the session's zone, sometimes large strings)
+into batches of exactly the declared schema. It passes them to the work together with a TaskContext, and returns the
+result in the form that Spark expects. A HudiError is encoded in the exception's text, because only text is returned
 (`pyhudi.spark.failures` decodes it). `in_worker` surrounds the work of each wrapper.
 
 Workers import this module and nothing above it: imports stay light.
 
-`routed` brings each row to the task of its slot. Spark's `repartitionById(n, slot)` does it if it exists. Otherwise
+`routed` moves each row to the task of its slot, with Spark's `repartitionById(n, slot)` if it exists. Otherwise
 `repartition(n, column)` puts a row into the partition `pmod(hash(column), n)`, with Spark's own hash. So every slot is
 replaced by a number whose hash is `slot` modulo n. The numbers are computed once for each n. Adaptive execution does
 not change an explicit number of partitions.
@@ -122,11 +122,11 @@ class GroupTask(Generic[TaskT]):
             if batch.num_rows == 0:
                 continue
             slots = batch.column(self.slot).to_numpy(zero_copy_only=False)
-            begins = slots[1:] != slots[:-1]
+            is_start = slots[1:] != slots[:-1]
             if self.tasks is None:
                 is_task = batch.column(TASK).is_valid().to_numpy(zero_copy_only=False)
-                begins |= is_task[:-1]
-            starts = [0, *(np.flatnonzero(begins) + 1).tolist(), batch.num_rows]
+                is_start |= is_task[:-1]
+            starts = [0, *(np.flatnonzero(is_start) + 1).tolist(), batch.num_rows]
             for start, stop in pairwise(starts):
                 yield int(slots[start]), batch.slice(start, stop - start)
 
@@ -137,7 +137,7 @@ def _slot_of(run: tuple[int, pa.RecordBatch]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FanOutTask(Generic[TaskT]):
-    """`Engine.fan_out` for mapInArrow over a frame whose column TASK holds tasks that we pickled."""
+    """`Engine.fan_out` for mapInArrow over a frame whose column TASK holds pickled tasks."""
 
     work: FanOutWork[TaskT]
     outgoing: pa.Schema
@@ -212,7 +212,7 @@ class AppendTask:
 
 @dataclass(frozen=True, slots=True)
 class UnpackRows:
-    """For mapInArrow over a frame whose first column holds our rows in Arrow's file format."""
+    """For mapInArrow over a frame whose first column holds rows in Arrow's file format."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -222,7 +222,7 @@ class UnpackRows:
 
 @dataclass(frozen=True, slots=True)
 class UnpackSentRows:
-    """For mapInArrow over a frame of one row: the packed rows came with the function."""
+    """For mapInArrow over a frame of one row: the packed rows are sent with the function."""
 
     packed: bytes
 
@@ -236,7 +236,7 @@ _FIRST_TRIED = 1024
 
 
 def routed(frame: DataFrame, partitions: int, slot: str) -> DataFrame:
-    """The frame in so many partitions, each row in the one of its slot modulo their number; `slot` is an integer
+    """The frame with this number of partitions, each row in that of its slot modulo the number; `slot` is an integer
     column.
     """
     if capabilities.PRESENT.routes_by_id:

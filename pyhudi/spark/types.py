@@ -1,11 +1,11 @@
-"""Types across the border, Spark's StructType and Arrow's Schema, and columns by their literal names.
+"""Conversion of types between Spark's StructType and Arrow's Schema, and columns by their literal names.
 
-On the way to Arrow, a Spark TIMESTAMP becomes `timestamp[us, UTC]` whatever the session's zone, strings become `string`
+On the way to Arrow, a Spark TIMESTAMP becomes `timestamp[us, UTC]` in any session's zone, strings become `string`
 and binary becomes `binary`. On the way from Arrow, a type that Spark lacks becomes the next wider one (milliseconds
 become microseconds, large and fixed-size kinds become plain ones). Columns keep their nullability both ways. Fields
 inside structs become nullable, because Arrow's casts refuse a null struct whose fields may not be null.
 
-`column` and `quoted` name top-level columns by their literal names, dots and all.
+`column` and `quoted` name top-level columns by their literal names, including dots.
 Source: Spark's documentation of data types; Hudi's types, docs/formats/base-files.md, "Avro schema of a table".
 """
 
@@ -94,7 +94,7 @@ def spark_from_arrow(schema: pa.Schema) -> st.StructType:
 
 
 def travelling_schema(schema: pa.Schema) -> pa.Schema:
-    """`schema` as it is after a trip through Spark: `arrow_from_spark(spark_from_arrow(schema))`."""
+    """`schema` after a round trip through Spark: `arrow_from_spark(spark_from_arrow(schema))`."""
     return arrow_from_spark(spark_from_arrow(schema))
 
 
@@ -111,7 +111,7 @@ def with_typed_keys(kind: st.DataType) -> st.DataType:
 
 
 def relaxed(kind: st.DataType) -> st.DataType:
-    """The type with nullable fields in all its structs; the type itself when they are so already."""
+    """The type with nullable fields in all its structs; the type itself if they are all nullable."""
     if isinstance(kind, st.StructType):
         return st.StructType([st.StructField(f.name, relaxed(f.dataType), True, f.metadata) for f in kind.fields])
     if isinstance(kind, st.ArrayType):
@@ -182,5 +182,5 @@ def column(name: str) -> Column:
 
 
 def quoted(name: str) -> str:
-    """The name as Spark's expressions say it."""
+    """The name, quoted for Spark's expressions."""
     return "`" + name.replace("`", "``") + "`"

@@ -1,13 +1,13 @@
-"""Which Python runs the work that Spark hands to its workers, and which one Spark asks for data sources.
+"""The Python that runs the work of Spark's workers, and the one that Spark asks for data sources.
 
-Spark starts `python3` of the PATH unless PYSPARK_PYTHON names another one. In a virtual environment that is not
-activated that is a Python without pyhudi, and whatever needs workers fails, while small writes of this process succeed.
-Where the workers are on this machine they can run this process's own Python, so there they do, unless the user has
-chosen one; spark.pyspark.python is such a choice, which Spark itself honours in spark-submit only.
+Spark starts `python3` of the PATH unless PYSPARK_PYTHON names another one. If a virtual environment is not activated,
+that is a Python without pyhudi, and all work in workers fails, while small writes of this process succeed. Workers on
+this machine therefore run this process's own Python, unless the user has chosen one; spark.pyspark.python is such a
+choice, which Spark itself honours in spark-submit only.
 
 The JVM looks for data sources once, with the Python that its environment names when it starts: PYSPARK_DRIVER_PYTHON,
 else PYSPARK_PYTHON, else `python3`. No setting of a session changes that, so `import pyhudi` sets the first of them,
-which says nothing to the workers of a classic session. Source: tried on Spark 4.0 to 4.3, classic and Connect.
+which the workers of a classic session ignore. Source: tried on Spark 4.0 to 4.3, classic and Connect.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _SERVER_IS_OURS = "SPARK_LOCAL_REMOTE"  # PySpark's note that remote("local...")
 
 
 def _spark_has_started() -> bool:
-    """Whether this process has a JVM, or a Connect server of its own, whose environment can't be changed any more."""
+    """True if this process has a JVM, or a Connect server of its own, whose environment can't be changed any more."""
     context = getattr(sys.modules.get("pyspark"), "SparkContext", None)
     has_jvm = "PYSPARK_GATEWAY_PORT" in os.environ or getattr(context, "_gateway", None) is not None
     return has_jvm or _SERVER_IS_OURS in os.environ
@@ -56,7 +56,7 @@ SPARK_CAME_FIRST = _spark_has_started()  # before `import pyhudi`
 def name_driver_python() -> None:
     """Let a Spark that this process starts from now on look for data sources with this process's Python.
 
-    Nothing changes where the user has chosen a Python, or where `python3` is this one anyhow.
+    Nothing changes if the user has chosen a Python, or if `python3` is this one already.
     """
     driver = os.environ.get(DRIVER_PYTHON)
     if driver:
@@ -68,42 +68,42 @@ def name_driver_python() -> None:
 
 
 def asks_own_python(spark: SparkSession) -> bool:
-    """Whether it is certain that Spark looks for data sources with this process's Python."""
+    """True if Spark certainly looks for data sources with this process's Python."""
     if SPARK_CAME_FIRST or (is_on_connect(spark) and not server_is_ours()):
         return False
     return _is_own_python(os.environ.get(DRIVER_PYTHON) or os.environ.get(WORKER_PYTHON) or "python3")
 
 
 def name_own_python(spark: SparkSession) -> None:
-    """Let the workers of this session run this process's Python if they are on this machine and nobody chose another.
+    """Let the workers of this session run this process's Python if they are on this machine and no other was chosen.
 
-    A Connect server that was started by somebody else may be on another machine, or in a container with other paths.
+    A Connect server that another process started may be on another machine, or in a container with other paths.
     """
     if may_run_own_python(spark) and not spark.conf.get(_CHOSEN_FOR_SQL, None):
         spark.conf.set(_CHOSEN_FOR_SQL, spark.conf.get(_CHOSEN_FOR_ALL, None) or sys.executable)
 
 
 def may_run_own_python(spark: SparkSession) -> bool:
-    """Whether the workers of a session are on this machine, and PYSPARK_PYTHON says nothing else."""
+    """True if the workers of a session are on this machine, and PYSPARK_PYTHON names no other Python."""
     if WORKER_PYTHON in os.environ or not sys.executable or (is_on_connect(spark) and not server_is_ours()):
         return False
     return LOCAL_MASTER.fullmatch(spark.conf.get("spark.master", None) or "") is not None
 
 
 def is_on_connect(spark: SparkSession) -> bool:
-    """Whether a session is one of Spark Connect."""
+    """True for a session of Spark Connect."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def server_is_ours() -> bool:
-    """Whether the server of Connect sessions is one that this process has started."""
+    """True if this process has started the server of Connect sessions."""
     return _SERVER_IS_OURS in os.environ
 
 
 def _is_own_python(command: str) -> bool:
-    """Whether a command starts this process's Python with this process's packages.
+    """True if a command starts this process's Python with this process's packages.
 
-    The Python of a virtual environment is a link to the one that it was made with, which has other packages.
+    The Python of a virtual environment is a link to the Python that created it, which has other packages.
     """
     path = shutil.which(command)
     if path is None or not sys.executable:

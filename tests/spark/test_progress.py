@@ -47,7 +47,7 @@ def display(monkeypatch: pytest.MonkeyPatch) -> Iterator[Display]:
     shown = Display()
     monkeypatch.setattr(progress_line, "_AFTER_S", 0.0)
     monkeypatch.setattr(progress_line, "_display", lambda: shown)
-    monkeypatch.setattr(progress, "_ASKED_EVERY_S", 0.02)
+    monkeypatch.setattr(progress, "_POLL_S", 0.02)
     pyhudi.show_progress()
     yield shown
     pyhudi.show_progress(None)
@@ -97,8 +97,8 @@ def test_nothing_is_asked_where_no_line_is_shown(
     spark: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     asked = []
-    monkeypatch.setattr(progress, "_ask", lambda *_: asked.append(1))
-    monkeypatch.setattr(progress, "_told_by_connect", lambda *_: asked.append(1))
+    monkeypatch.setattr(progress, "_poll", lambda *_: asked.append(1))
+    monkeypatch.setattr(progress, "_reported_by_connect", lambda *_: asked.append(1))
     write_hudi(tmp_path / "t", slow_rows(spark, 0.0), "bulk_insert", record_key="id", options=BY_SPARK)
     assert asked == []
     assert "tasks" not in capfd.readouterr().err
