@@ -224,7 +224,7 @@ def test_a_key_that_had_another_name_once_is_refused_by_name() -> None:
     table.put(*first_rows(), operation="insert")
     table.alter({**RENAMED, 5: ("key", "string"), 12: ("id", "string")})
     table.publish()
-    with pytest.raises(UnsupportedTable, match="'id', of which keys"):
+    with pytest.raises(UnsupportedTable, match="'id', a column of keys"):
         table.put({"id": "a", "p": "x", "ts": 2})
 
 

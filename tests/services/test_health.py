@@ -85,7 +85,7 @@ def test_a_replacement_whose_process_died_is_noted_and_the_next_write_deletes_it
     finding = _finding(table.inspect.health(), "dead writers")
 
     assert finding.level == "note"
-    assert finding.text.startswith("a new table in the place of this one: the process died before the end")
+    assert finding.text.startswith("a new table to replace this one: the process died before the end")
     assert table.inspect.health().writers == 0
     table.upsert(_rows(7))
     assert not built.exists()

@@ -88,7 +88,7 @@ def test_what_can_t_be_made_is_refused_by_name_and_nothing_is_written() -> None:
         ("by_v", ["v"], "create_index..record_index"),
         ("by/v", ["v"], "letters, digits and _"),
         ("by_v", ["w"], "has no column w"),
-        ("by_v", [], "of one column, found none"),
+        ("by_v", [], "needs one column, found none"),
         ("record_index", ["v"], "has no columns"),
     ):
         with pytest.raises(ConfigError, match=message):

@@ -261,5 +261,5 @@ def test_a_waiting_plan_for_a_file_group_is_a_conflict(tmp_path: Path) -> None:
     table.upsert(rows(("b", "x", 2, 21)), options={"hoodie.compact.inline": "false"})
     assert table.compact(schedule_only=True, options={"hoodie.compact.inline.max.delta.commits": "1"}).scheduled
 
-    with pytest.raises(WriteConflict, match="plan that waits"):
+    with pytest.raises(WriteConflict, match="a pending plan"):
         table.maintenance.repair.duplicates(dry_run=False)
