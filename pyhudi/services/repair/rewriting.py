@@ -73,8 +73,7 @@ class Rewriting:
 
     `read`: the plan by which they were read, of the whole table; `reads`: its slices whose groups are replaced;
     `change`: changes a batch of them, meta columns first. `combines`: the merge rules choose one row for each key, in
-    its
-    partition or, if `everywhere`, in the table. `targets`: the partitions that the rows may go to.
+    its partition or, if `everywhere`, in the table. `targets`: the partitions that the rows may go to.
     """
 
     read: ReadPlan
