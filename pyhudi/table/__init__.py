@@ -1,4 +1,4 @@
-"""The public API: `HudiTable` and `write_hudi`. The modules below are its parts, and nobody else's.
+"""The public API: `HudiTable` and `write_hudi`. The modules below are private parts of it.
 
 The two names are imported on first use: a description of a table needs neither.
 """

@@ -76,7 +76,7 @@ class TableAt(Readable):
 
     @property
     def path(self) -> str:
-        """Where the table is."""
+        """The table's path."""
         return self._handle.storage.root
 
     @property
@@ -86,7 +86,7 @@ class TableAt(Readable):
 
     @property
     def completion_time(self) -> str | None:
-        """When that commit was complete; None where the table's version does not store it."""
+        """The completion time of that commit; None if the table's version does not store it."""
         return self._commit.completion_time
 
     def schema(self) -> pa.Schema:
@@ -114,10 +114,10 @@ class TableAt(Readable):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> NoReturn:
-            """Writes are refused by name. Raises ConfigError, AttributeError."""
+            """Refuse writes by name. Raises ConfigError, AttributeError."""
             if name in _WRITES:
                 raise ConfigError(
-                    f"{self.path} as of {self.instant_time} is for reading; {name} changes the table as it is now: "
+                    f"{self.path} as of {self.instant_time} is read-only; {name} changes the current table: "
                     f"HudiTable.open({self.path!r}).{name}(...)."
                 )
             raise no_attribute(self, name)

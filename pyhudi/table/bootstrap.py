@@ -1,7 +1,7 @@
-"""A folder of Parquet or ORC files as a table: `pyhudi.bootstrap`.
+"""Bootstrap: a table from a folder of Parquet or ORC files (`pyhudi.bootstrap`).
 
-Two modes, also mixed by partition: METADATA_ONLY writes a skeleton with the meta columns for each file, and the rows
-stay in the source; FULL_RECORD writes the rows into the table by a bulk insert. A mixed bootstrap is one commit.
+Two modes can be mixed by partition: METADATA_ONLY writes a skeleton with the meta columns for each file, and the rows
+remain in the source; FULL_RECORD writes the rows into the table by a bulk insert. A mixed bootstrap is one commit.
 Source: docs/bootstrap.md; docs/formats/bootstrap.md.
 """
 
@@ -79,7 +79,7 @@ _LOCK = "hoodie.write.lock.provider"
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """The files of a folder, with their columns; those that the folders name come last."""
+    """The files of a folder, with their columns; columns from folder names come last."""
 
     root: str
     storage: Storage
@@ -106,18 +106,18 @@ def bootstrap(
     storage_options: Mapping[str, object] | None = None,
     options: Options | None = None,
 ) -> WriteResult:
-    """Make a table of a folder of Parquet or ORC files; by default without copying them.
+    """Create a table from a folder of Parquet or ORC files; by default without copying them.
 
     Args:
-        source: the folder; it must stay as it is for as long as the table has skeletons of its files.
-        path: where the table is made, outside the source folder.
+        source: the folder; it must not change as long as the table has skeletons of its files.
+        path: the path of the new table, outside the source folder.
         record_key: the key fields, which METADATA_ONLY needs.
-        partition_by: the partition fields; None: those that hive-style folders name (`city=rome`).
+        partition_by: the partition fields; None: those of hive-style folder names (`city=rome`).
         mode: METADATA_ONLY (the default) leaves rows in the source; FULL_RECORD copies them by a bulk insert.
-        regex: `mode` is for partitions whose whole path matches; others have the other mode.
-        overwrite: replace a table that is at `path` when the new one is complete; else TableExists is raised. What a
-            dead bootstrap left is always removed.
-        options: Hudi's own keys, `hoodie.bootstrap.mode.selector` among them.
+        regex: `mode` applies to partitions whose whole path matches, the other mode to all others.
+        overwrite: replace a table at `path` when the new one is complete; otherwise TableExists is raised. The remains
+            of a dead bootstrap are always removed.
+        options: Hudi's own keys, including `hoodie.bootstrap.mode.selector`.
     Raises:  ConfigError, SchemaMismatch, TableExists, and other HudiErrors.
     """
     columns = {"record_key": record_key, "partition_by": partition_by, "ordering": ordering}
@@ -129,7 +129,7 @@ def bootstrap(
 
 
 def is_bootstrap(options: Options) -> bool:
-    """Do the options of a write ask for a bootstrap?"""
+    """True if the options of a write ask for a bootstrap."""
     return any(canonical_keys([key]) == {_OPERATION} and options[key] == "bootstrap" for key in options)
 
 
@@ -137,14 +137,14 @@ def bootstrap_by_options(storage: Storage, options: Options, *, overwrite: bool)
     """Bootstrap from the folder in `hoodie.bootstrap.base.path`: the write operation `bootstrap`."""
     base = options.get(BASE_PATH_KEY)
     if not base:
-        raise ConfigError(f"Operation bootstrap needs {BASE_PATH_KEY}: the folder of the files to make a table of.")
+        raise ConfigError(f"Operation bootstrap needs {BASE_PATH_KEY}: the folder of the files for the table.")
     folder = open_storage(str(base), dict(getattr(storage, "_options", ())))
     return _bootstrap(folder, storage, _modes(options, None, None), overwrite, options)
 
 
 @dataclass(frozen=True, slots=True)
 class _Modes:
-    """`mode` is for partitions that match `regex` (None: all), the other one for the rest."""
+    """`mode` applies to partitions that match `regex` (None: all), the other mode to all others."""
 
     mode: str
     regex: re.Pattern[str] | None = None
@@ -158,7 +158,7 @@ class _Modes:
 def _modes(options: Options, mode: str | None, regex: str | None) -> _Modes:
     selector = str(options.get(_SELECTOR) or "").rpartition(".")[2]
     if selector and selector not in _SELECTORS:
-        raise ConfigError(f"{_SELECTOR}={options[_SELECTOR]}: known are {', '.join(_SELECTORS)}.")
+        raise ConfigError(f"{_SELECTOR}={options[_SELECTOR]}: expected one of {', '.join(_SELECTORS)}.")
     by_regex = regex is not None or (selector and _SELECTORS[selector] is None)
     if by_regex and regex is None:
         regex = str(options.get(_REGEX) or ".*")
@@ -173,45 +173,47 @@ def _modes(options: Options, mode: str | None, regex: str | None) -> _Modes:
         raise ConfigError(f"The regex {regex!r:.200} of the bootstrap's partitions can't be read: {error}.") from error
 
 
-def _bootstrap(folder: Storage, storage: Storage, modes: _Modes, overwrite: bool, given: Options) -> WriteResult:
+def _bootstrap(folder: Storage, storage: Storage, modes: _Modes, overwrite: bool, call_options: Options) -> WriteResult:
     source = _read_source(folder)
     _check_apart(folder, storage)
-    is_there = table_exists(storage)
-    if is_there and not overwrite and is_written(storage):
+    exists = table_exists(storage)
+    if exists and not overwrite and is_written(storage):
         raise _table_exists(storage)
-    options = _options(given, source, storage)
-    stays = tuple(file for file in source.files if modes.of(file.partition_path) == METADATA_ONLY)
+    options = _options(call_options, source, storage)
+    metadata_only = tuple(file for file in source.files if modes.of(file.partition_path) == METADATA_ONLY)
     copied = tuple(file for file in source.files if modes.of(file.partition_path) == FULL_RECORD)
     parsed = WriteOptions.parse(options, {}, None)
     check_fields(parsed, source.schema.names)
     check_listeners(parsed)
-    if stays:
+    if metadata_only:
         _check_stays(source, parsed)
-    replaces = overwrite and is_there
-    if is_there and not replaces and not cleared(with_sync(storage, parsed.storage_sync), parsed):
-        raise _table_exists(storage)  # another process is at work on it
+    replaces = overwrite and exists
+    if exists and not replaces and not cleared(with_sync(storage, parsed.storage_sync), parsed):
+        raise _table_exists(storage)  # another process is writing it
     with calling("bootstrap", storage, parsed) as work:
         if replaces:
             engine = as_engine(LocalEngine())
-            build = partial(_build, source, stays, copied, options)
+            build = partial(_build, source, metadata_only, copied, options)
             work.result = result = replace_table(storage, parsed, engine, build)
         else:
-            work.result = result = _build(source, stays, copied, options, storage, parsed)
+            work.result = result = _build(source, metadata_only, copied, options, storage, parsed)
     return result
 
 
 def _build(
     source: _Source,
-    stays: tuple[SourceFile, ...],
+    metadata_only: tuple[SourceFile, ...],
     copied: tuple[SourceFile, ...],
-    given: Mapping[str, object],
+    call_options: Mapping[str, object],
     storage: Storage,
     options: WriteOptions,
 ) -> WriteResult:
-    """Make the table. `given`: the options as they were before they were parsed."""
-    if stays:
-        return _write_skeletons(replace(source, files=stays), copied, storage, options, SystemClock())
-    return _copy(source, storage, {**given, _LOCK: options.lock.provider} if options.lock.provider else given)
+    """Create the table. `call_options`: the options before they were parsed."""
+    if metadata_only:
+        return _write_skeletons(replace(source, files=metadata_only), copied, storage, options, SystemClock())
+    return _copy(
+        source, storage, {**call_options, _LOCK: options.lock.provider} if options.lock.provider else call_options
+    )
 
 
 def _table_exists(storage: Storage) -> TableExists:
@@ -221,7 +223,7 @@ def _table_exists(storage: Storage) -> TableExists:
 
 
 def _read_source(folder: Storage) -> _Source:
-    """The files of the folder in order of their paths. Raises ConfigError for none, and for other tables."""
+    """The files of the folder in order of their paths. Raises ConfigError if there are none, and for other tables."""
     clock = SystemClock()
     files, formats = list[SourceFile](), set[str]()
     check_in_no_table({folder.root}, dict(getattr(folder, "_options", ())))
@@ -231,7 +233,7 @@ def _read_source(folder: Storage) -> _Source:
         file_id = new_file_id(clock.new_uuid(), 0)
         files.append(SourceFile(place, file_id, place, info.path, info.size_bytes, info.modified_ms))
     if not files:
-        raise ConfigError(f"{folder.root} has no Parquet or ORC files. Give the folder that they are in, or below.")
+        raise ConfigError(f"{folder.root} has no Parquet or ORC files. Give the folder that holds them.")
     if len(formats) > 1:
         raise ConfigError(f"{folder.root} has Parquet and ORC files; a table has one format. Move one kind elsewhere.")
     return _with_schema(_Source(folder.root, folder, tuple(files), formats.pop(), pa.schema([]), ()))
@@ -245,13 +247,13 @@ def _with_schema(source: _Source) -> _Source:
         with open_file(source.storage, file.path) as reader:
             columns = file_schema(without_meta(reader.schema))
         for column in columns:
-            known = inside.setdefault(column.name, column.type)
-            if known != column.type:
-                differing = differing or f"{column.name!r} ({known}, and {column.type} in {file.path})"
-                inside[column.name] = _wider(known, column.type, column.name, source)
-        named = folder_columns(file.source_partition)
-        in_every = set(named) if not number else in_every & set(named)
-        for name, value in named.items():
+            known_type = inside.setdefault(column.name, column.type)
+            if known_type != column.type:
+                differing = differing or f"{column.name!r} ({known_type}, and {column.type} in {file.path})"
+                inside[column.name] = _wider(known_type, column.type, column.name, source)
+        from_folders = folder_columns(file.source_partition)
+        in_every = set(from_folders) if not number else in_every & set(from_folders)
+        for name, value in from_folders.items():
             folders.setdefault(name, []).append(value.type if value.is_valid else pa.null())
     added = [pa.field(name, _type_of(folders[name])) for name in folders if name in in_every and name not in inside]
     schema = pa.schema([*(pa.field(name, kind) for name, kind in inside.items()), *added])
@@ -266,12 +268,12 @@ def _wider(one: pa.DataType, other: pa.DataType, name: str, source: _Source) -> 
         return unified
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise SchemaMismatch(
-            f"{source.root}: the files don't go together: column {name!r} is {one} and {other}."
+            f"{source.root}: the files can't be one table: column {name!r} is {one} and {other}."
         ) from error
 
 
 def _type_of(kinds: Sequence[pa.DataType]) -> pa.DataType:
-    """The type of a folder column: that of its values if they have one, the wider of whole numbers, else text."""
+    """Infer a folder column's type: its values' common type, the wider integer type, or string."""
     different = set(kinds) - {pa.null()}
     if len(different) == 1:
         return different.pop()
@@ -282,14 +284,14 @@ def _check_apart(folder: Storage, storage: Storage) -> None:
     one, other = folder.full_path("").rstrip("/") + "/", storage.full_path("").rstrip("/") + "/"
     if one.startswith(other) or other.startswith(one):
         raise ConfigError(
-            f"The table's path {storage.root} and the source folder {folder.root} lie in one another; files of one "
-            "would count as those of the other. Make the table beside the source."
+            f"The table's path {storage.root} and the source folder {folder.root} contain one another; files of one "
+            "would count as those of the other. Create the table outside the source."
         )
 
 
-def _options(given: Options, source: _Source, storage: Storage) -> dict[str, object]:
-    """Options of the table, with what the folders say and the options leave open."""
-    options = {key: value for key, value in given.items() if not key.startswith("hoodie.bootstrap.")}
+def _options(call_options: Options, source: _Source, storage: Storage) -> dict[str, object]:
+    """Options of the table, completed from the folders where the call leaves them open."""
+    options = {key: value for key, value in call_options.items() if not key.startswith("hoodie.bootstrap.")}
     options = {key: value for key, value in options.items() if canonical_keys([key]) != {_OPERATION}}
     options.setdefault(_NAME, storage.root.rstrip("/").rpartition("/")[2])
     options.setdefault(_FORMAT, source.format)
@@ -306,7 +308,7 @@ def _check_stays(source: _Source, options: WriteOptions) -> None:
         raise ConfigError("A bootstrap by metadata needs the key fields of the rows: give record_key=.")
     if not options.populate_meta_fields:
         raise ConfigError(
-            "hoodie.populate.meta.fields=false: a bootstrap by metadata writes nothing but meta columns. Leave the "
+            "hoodie.populate.meta.fields=false: a bootstrap by metadata writes only meta columns. Leave the "
             "option out, or copy the rows with mode='FULL_RECORD'."
         )
     if index_class(options).places_inserts:
@@ -328,9 +330,9 @@ def _check_stays(source: _Source, options: WriteOptions) -> None:
 def _write_skeletons(
     source: _Source, copied: tuple[SourceFile, ...], storage: Storage, options: WriteOptions, clock: Clock
 ) -> WriteResult:
-    """The skeletons of a source, and in the same commit the rows of the files `copied`."""
+    """Write the skeletons of a source, and in the same commit the rows of the files `copied`."""
     storage = with_sync(storage, options.storage_sync)
-    # As in Hudi: the columns that statistics are about lie in files that are not the table's own.
+    # As in Hudi: the columns with statistics are in files that are not the table's own.
     options = replace(options, metadata=replace(options.metadata, column_stats=False, partition_stats=False))
     has_index_type = TableFormat(options.table_version).names_bootstrap_index_type
     index = (

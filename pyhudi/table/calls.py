@@ -1,7 +1,7 @@
-"""How the methods of HudiTable reach actions and services: options are read, an engine is chosen, the table is opened.
+"""The path from HudiTable's methods to actions and services: read options, choose an engine, open the table.
 
 A table service is a function of an ActionContext. `serve` opens the table, prepares it and runs the service; it is no
-writer, so it undoes nobody else's failed writes.
+writer, so it does not undo failed writes of others.
 """
 
 from __future__ import annotations
@@ -73,11 +73,11 @@ PathLike: TypeAlias = str | os.PathLike[str]
 _SYSTEM_CLOCK = SystemClock()
 _NONE: Options = {}
 _INSTANT_TIME = re.compile(r"\d{14}|\d{17}", re.ASCII)
-_OF_READS_ALONE = frozenset({METADATA, SCHEMA_HISTORY.key})  # to a write they say more than how it reads
+_READ_ONLY = frozenset({METADATA, SCHEMA_HISTORY.key})  # in a write these options affect more than its reads
 
 
 def admit_writable(context: ActionContext) -> None:
-    """Raises UnsupportedTable for a table whose files this release can't write."""
+    """Raise UnsupportedTable for a table whose files this release can't write."""
     from pyhudi.actions.create_table import check_files_writable
 
     check_files_writable(context.meta.config)
@@ -97,10 +97,10 @@ def serve(
     """Call a table service.
 
     Args:
-        is_run_again: by itself, when files that it reads were cleaned meanwhile; not for what undoes the newest write,
-            which may be another one then.
-        dry_run: the service only looks, so nothing is done to make the table ready.
-        admit: raises for a table that the service is not for, before anything is done to it.
+        is_run_again: the service is repeated if files that it reads were cleaned; not for undoing the newest write,
+            which may have changed.
+        dry_run: the service changes nothing, so the table is not prepared either.
+        admit: raises for a table that the service does not support, before anything is changed.
     Raises: the errors of the service, UnsupportedTable for a table that this release can't write.
     """
     from pyhudi.actions.action import ActionContext
@@ -110,10 +110,10 @@ def serve(
 
     storage = with_sync(table if isinstance(table, Storage) else open_storage(table), options.storage_sync)
     meta = MetaClient.load(storage, clock)
-    opened = ActionContext(meta, options, table_lock(options, storage, clock), clock, engine)
-    admit(opened)
+    action_context = ActionContext(meta, options, table_lock(options, storage, clock), clock, engine)
+    admit(action_context)
     if dry_run:
-        return service(opened)
+        return service(action_context)
 
     def attempt(number: int) -> Result:
         now = meta.reload() if number else meta
@@ -130,10 +130,10 @@ def serve(
 
 @contextmanager
 def calling(what: str, storage: Storage, options: WriteOptions) -> Iterator[Logged]:
-    """Around a call that changes a table: its line of progress, its result in the log, what an error names as complete,
-    and who is told when locks and heartbeats have ended: listeners, then catalogs.
+    """Around a call that changes a table: show its line of progress, log its result, name completed instants in errors,
+    and, after locks and heartbeats have ended, notify listeners and then catalogs.
 
-    Raises: ConfigError for listeners that can't listen.
+    Raises: ConfigError for invalid listeners.
     """
     check_listeners(options)
     with naming_completed(), notify_afterwards(), working(what, storage.root) as work:
@@ -169,8 +169,8 @@ def _name_of(service: Callable[..., object]) -> str:
 
 @dataclass
 class TableHandle:
-    """What HudiTable holds. `meta`: the table as it was last loaded. `reading`: options that go with every read, and
-    with writes as far as these read: custom mergers and memory.
+    """The state of a HudiTable. `meta`: the table as it was last loaded. `reading`: options for every read, and
+    for the reads of writes: custom mergers and memory.
     """
 
     meta: MetaClient
@@ -179,7 +179,7 @@ class TableHandle:
 
     @classmethod
     def of(cls, table: MetaClient | PathLike, spark: SparkSession | None, options: Options | None) -> TableHandle:
-        """The handle of a table, or of the one at a path. Raises what `open_table` raises."""
+        """The handle of a table, or of the table at a path. Raises what `open_table` raises."""
         meta = table if isinstance(table, MetaClient) else open_table(table, spark, None, options)
         return cls(meta, spark, known_options(options or {}, OptionScope.READ))
 
@@ -193,26 +193,26 @@ class TableHandle:
         return self.meta
 
     def options(self, options: Options | None, arguments: Options = _NONE) -> dict[str, object]:
-        """The options of a call that writes: Hudi's keys (`options`), and arguments that are options (None: not given).
+        """The options of a call that writes: Hudi's keys (`options`), and arguments that are options (None: unset).
 
         Raises: ConfigError for unknown keys.
         """
         merged = merged_options(options, arguments)
         check_names(merged, OptionScope.WRITE, self.session_options)
-        own = canonical_keys(merged)
+        canonical = canonical_keys(merged)
         reading = known_options(self.reading, OptionScope.WRITE)
-        behind = {key: reading[key] for key in reading if canonical_keys((key,)).isdisjoint(own | _OF_READS_ALONE)}
+        behind = {key: reading[key] for key in reading if canonical_keys((key,)).isdisjoint(canonical | _READ_ONLY)}
         return {**behind, **merged}
 
     def read_options(self, options: Options | None) -> ReadOptions:
-        """The options of a read: those of the call, behind them the table's, behind them the session's.
+        """The options of a read: the call's override the table's, which override the session's.
 
         Raises: ConfigError for unknown keys.
         """
         check_names(options or {}, OptionScope.READ, self.session_options)
         session = self.session_options()
-        given = canonical_keys(self.reading)
-        behind = {key: text for key, text in session.items() if canonical_keys((key,)).isdisjoint(given)}
+        merged = canonical_keys(self.reading)
+        behind = {key: text for key, text in session.items() if canonical_keys((key,)).isdisjoint(merged)}
         return ReadOptions.parse(options or {}, {**behind, **self.reading})
 
     def session_options(self) -> dict[str, str]:
@@ -220,7 +220,7 @@ class TableHandle:
         return session_options(self.spark)
 
     def write_options(self, options: Options) -> WriteOptions:
-        """Options of a call, read for this table, with those of the session behind them."""
+        """Options of a call, parsed for this table; they override those of the session."""
         return WriteOptions.parse(options, session_options(self.spark), load_table_config(self.storage))
 
     def serve(
@@ -233,13 +233,13 @@ class TableHandle:
         admit: Callable[[ActionContext], None] = admit_writable,
         is_run_again: bool = True,
     ) -> Result:
-        """Call a table service. `options`, `arguments`: as in `options`; the rest: as in `serve`."""
+        """Call a table service. `options`, `arguments`: as in `options`; other arguments: as in `serve`."""
         parsed = self.write_options(self.options(options, arguments))
         with engine_for(self.spark, parsed) as engine:
             return serve(self.storage, service, parsed, engine, dry_run=dry_run, admit=admit, is_run_again=is_run_again)
 
     def commit_time(self, time: AsOf) -> str:
-        """The instant time of the commit that a caller names, by a time of its own or by a moment.
+        """The instant time of the commit that a caller names by one of its times or by a moment.
 
         Raises: ConfigError for a value that is not a moment, TableError for a moment before the first commit.
         """
@@ -257,7 +257,7 @@ class TableHandle:
 
 
 class WithHandle(Protocol):
-    """A HudiTable, as the modules see it that it is made of."""
+    """A HudiTable as the modules of this room see it."""
 
     @property
     def _handle(self) -> TableHandle: ...
@@ -274,13 +274,13 @@ def open_table(
     check_names(reading, OptionScope.READ, lambda: session_options(spark))
     others = sorted(set(reading) - set(known_options(reading, OptionScope.READ)))
     if others:
-        raise ConfigError(f"open takes options for reading; {', '.join(others)} goes to the call that writes.")
+        raise ConfigError(f"open takes options for reading; {', '.join(others)} belongs to the call that writes.")
     ReadOptions.parse(reading)
     return MetaClient.load(open_place(path, storage_options, spark))
 
 
 def ordered_by(sort_columns: str | Sequence[str] | None, layout: str | None) -> dict[str, object]:
-    """The order of rows that `HudiTable.cluster` is asked for, as options."""
+    """The options for the order of rows that `HudiTable.cluster` takes as arguments."""
     order = {SORT_COLUMNS: sort_columns, LAYOUT: layout}
     return {key: value for key, value in order.items() if value is not None}
 
@@ -296,11 +296,11 @@ def undo(
     from pyhudi.actions.undo.restore import roll_back
 
     if instant_time is not None and to is not None:
-        raise ConfigError("rollback takes an instant to undo, or to= for the one to go back to; give one of them.")
+        raise ConfigError("rollback takes an instant to undo, or to= for the one to return to; give one of them.")
     if instant_time is not None and not _is_instant_time(instant_time):
         raise ConfigError(
-            f"rollback undoes one write, which a moment does not name: found {instant_time!r}. Give its instant "
-            f"time (see `history()`), or the moment to go back to as rollback(to=...) or restore(...)."
+            f"rollback undoes one write, which a moment can't name: found {instant_time!r}. Give its instant "
+            f"time (see `history()`), or the moment to return to as rollback(to=...) or restore(...)."
         )
     undone = None if instant_time is None else handle.commit_time(instant_time)
     target = None if to is None else handle.commit_time(to)
@@ -321,14 +321,14 @@ def change_version(
 
 
 def _is_instant_time(time: object) -> bool:
-    """Digits name one instant, and no other one is meant where it is not there."""
+    """True for an instant time in digits, which means exactly that instant."""
     return (
         not isinstance(time, bool) and isinstance(time, str | int) and bool(_INSTANT_TIME.fullmatch(str(time).strip()))
     )
 
 
 def in_session_zone(moment: AsOf, spark: SparkSession | None) -> AsOf:
-    """A moment that names no zone in the session's zone; without a session as it is."""
+    """Add the session's zone to a moment without one; without a session the moment is unchanged."""
     if spark is None:
         return moment
     from pyhudi.queries.query import in_zone
@@ -338,7 +338,7 @@ def in_session_zone(moment: AsOf, spark: SparkSession | None) -> AsOf:
 
 @contextmanager
 def engine_for(spark: SparkSession | None, options: WriteOptions) -> Iterator[Engine]:
-    """The engine that does work without input rows: Spark's when the session has more machines than this.
+    """The engine for work without input rows: Spark's if the session has more machines than this one.
 
     On a local master this process has the same cores as the executors, and needs no workers to start.
     """
@@ -358,7 +358,7 @@ def engine_for(spark: SparkSession | None, options: WriteOptions) -> Iterator[En
 
 
 def session_zone(spark: SparkSession | None) -> tzinfo | None:
-    """The zone of times that name none, in filters and values to set: the session's; None without a session."""
+    """The zone of times without one, in filters and values to set: the session's; None without a session."""
     if spark is None:
         return None
     from pyhudi.spark.session import zone_of  # pyspark is loaded only when it is used
@@ -367,7 +367,7 @@ def session_zone(spark: SparkSession | None) -> tzinfo | None:
 
 
 def open_place(path: PathLike, storage_options: Mapping[str, object] | None, spark: SparkSession | None) -> Storage:
-    """The storage of a path, by these of Hadoop's keys and behind them the session's `spark.hadoop.fs.*`."""
+    """The storage of a path, by these of Hadoop's keys, which override the session's `spark.hadoop.fs.*`."""
     options = storage_options or {}
     if spark is None:
         return open_storage(path, options)

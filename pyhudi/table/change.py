@@ -1,5 +1,4 @@
-"""Changing a table by the public API, other than by rows that come in: update, delete, whole partitions, columns,
-checkpoints.
+"""Changes of a table by the public API without incoming rows: update, delete, whole partitions, columns, checkpoints.
 
 table.update("status = 'open'", set={"status": "'late'", "fare": "fare * 2"})
 table.delete(where="day < DATE '2023-01-01'")
@@ -64,9 +63,9 @@ def update(
         raise ConfigError("update changes columns; name them, such as set={'n': 'n + 1'} or values={'city': 'rome'}.")
     assigned = (set_values("update", set_) if set_ is not None else None) or {}
     constants = (set_values("update", values) if values is not None else None) or {}
-    twice = sorted(map(str, set(assigned) & set(constants)))
-    if twice:
-        raise ConfigError(f"update names {', '.join(twice)} in set= and in values=; give each column once.")
+    duplicates = sorted(map(str, set(assigned) & set(constants)))
+    if duplicates:
+        raise ConfigError(f"update names {', '.join(duplicates)} in set= and in values=; give each column once.")
     assigned |= {name: Constant(value) if isinstance(value, str) else value for name, value in constants.items()}
     clause = Clause(When.NOT_MATCHED_BY_SOURCE, "update", None, assigned)
     change = ChangeRows((clause,), where, zone=session_zone(handle.spark))
@@ -91,7 +90,7 @@ def _change(
     parsed: WriteOptions,
     word: str | None = None,
 ) -> WriteResult:
-    """A change that needs no rows from outside the table. `word`: its name for the result, if not the commit's."""
+    """Run a change that needs no rows from outside the table. `word`: its name in the result, if not the commit's."""
     with engine_for(handle.spark, parsed) as engine:
         result = change_table(handle.storage, change, engine, parsed)
     return result if word is None else replace(result, operation=word)
@@ -120,19 +119,19 @@ def _names(names: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def static_partitions(partitions: str | Iterable[str] | None) -> dict[str, object]:
-    """The partitions to overwrite, as an option; {} for None: those that get rows.
+    """The partitions to overwrite, as an option; {} for None, which means those that get rows.
 
-    Raises: ConfigError for none, and for a path that can't be in a list.
+    Raises: ConfigError for an empty list, and for a path that can't be in a list.
     """
     if partitions is None:
         return {}
     paths = _names(partitions)
     if not paths:
         raise ConfigError("No partitions are named; give their paths.")
-    strange = [path for path in paths if "," in path or path != path.strip()]
-    if strange:
+    invalid = [path for path in paths if "," in path or path != path.strip()]
+    if invalid:
         raise ConfigError(
-            f"The partition path {strange[0]!r} has a comma or outer blanks, which a list of paths can't hold. Leave "
+            f"The partition path {invalid[0]!r} has a comma or outer blanks, which a list of paths can't hold. Leave "
             "partitions out: those that get rows are overwritten."
         )
     return {_STATIC_PARTITIONS: ",".join(paths)}
@@ -167,7 +166,7 @@ def change_computed(
 ) -> WriteResult:
     """Commit rows that a query of the table computed. `word`: the name of the change, for the result.
 
-    Raises: OutdatedRows when the table is not as `computed` says that it was read; nothing is written then.
+    Raises: OutdatedRows if the table has changed since `computed` was read; nothing is written then.
     """
     handle = table._handle
     parsed = handle.write_options(options)
@@ -180,7 +179,7 @@ def change_computed(
         try:
             return replace(run(*in_this_process(arrived)), operation=word)
         finally:
-            # Of rows that were not taken their engine would keep the query open, and run no other.
+            # Unread rows would keep their engine's query open, and block all others.
             if isinstance(arrived, pa.RecordBatchReader):
                 arrived.close()
     from pyhudi.spark.failures import translated  # pyspark is loaded only when it is used
@@ -192,9 +191,9 @@ def change_computed(
 
 # ---- checkpoints of ingestion jobs
 #
-# A job stores where it stands under a key of the commit's extra metadata; the newest commit with the key counts, and
-# commits of others between do not hide it. Hudi's Streamer has two keys: that of a table written by 1.0 and 1.1 may be
-# the second form. Source: docs/formats/timeline.md, "Commit metadata".
+# A job stores its progress under a key of the commit's extra metadata; the newest commit with the key counts, and
+# later commits of others do not hide it. Hudi's Streamer has two keys: a table written by 1.0 and 1.1 may have the
+# second form. Source: docs/formats/timeline.md, "Commit metadata".
 
 
 STREAMER_KEYS = ("streamer.checkpoint.key.v2", "deltastreamer.checkpoint.key")
@@ -203,7 +202,7 @@ _PREFIX = "hoodie.datasource.write.commitmeta.key.prefix"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Checkpoint(Result):
-    """`value`: of `key` in the commit `instant_time`; all None when no commit has one."""
+    """`value`: of `key` in the commit `instant_time`; all None if no commit has a checkpoint."""
 
     instant_time: str | None = None
     key: str | None = None
@@ -229,7 +228,7 @@ def set_checkpoint(
     """`Maintenance.set_checkpoint`."""
     name = key or checkpoint(handle, None).key or STREAMER_KEYS[-1]
     if not name.strip() or "=" in name:
-        raise ConfigError(f"{name!r:.100} is no key of a checkpoint.")
+        raise ConfigError(f"{name!r:.100} can't be the key of a checkpoint.")
     if dry_run:
         return Checkpoint(None, name, value)
     extra = {_PREFIX: name, name: value, "hoodie.allow.empty.commit": "true"}

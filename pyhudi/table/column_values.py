@@ -32,12 +32,12 @@ def column_of(
 ) -> pa.Array:
     """Python values as a column. Structs have the fields that one of the values names.
 
-    Args:   data_type: of the table's column, None where it has none. has_nulls_typed: parts without a value have the
-            table's type; with False they are untyped nulls, for values that others of the column follow.
+    Args:   data_type: of the table's column, None for a new column. has_nulls_typed: parts without a value have the
+            table's type; with False they are untyped nulls, because other values of the column follow.
     Raises: SchemaMismatch for values that the column can't hold.
     """
     if not isinstance(name, str):
-        raise SchemaMismatch(f"A row has the key {brief(name)}, which is no text: columns are named by text.")
+        raise SchemaMismatch(f"A row has the key {brief(name)}, which is not text: columns are named by text.")
     try:
         kind = None if data_type is None else named_type(data_type, values)
         if has_nulls_typed and kind is not None and data_type is not None:
@@ -67,7 +67,7 @@ def _fits(value: object, data_type: pa.DataType | None) -> bool:
 
 
 def _loses_digits(value: object, data_type: pa.DataType) -> bool:
-    """Does Arrow cut the value: a fraction of whole numbers, a time of day of days, a time finer than the column?"""
+    """True if Arrow would cut the value: a fraction of an integer, the time of a date, a time finer than the column."""
     if isinstance(value, float):
         return pt.is_integer(data_type) and not value.is_integer()
     if isinstance(value, Decimal):
@@ -90,7 +90,7 @@ def _loses_digits(value: object, data_type: pa.DataType) -> bool:
 
 
 def _loses_zone(value: object, data_type: pa.DataType) -> bool:
-    """Is it a moment where the column has local times? Arrow would store the local time of UTC."""
+    """True for a moment in a column of local times: Arrow would store the local time of UTC."""
     if not pt.is_timestamp(data_type) or data_type.tz is not None:
         return False
     return isinstance(value, datetime) and value.tzinfo is not None
@@ -99,21 +99,23 @@ def _loses_zone(value: object, data_type: pa.DataType) -> bool:
 def _refused(name: str, value: object, data_type: pa.DataType | None, reason: object) -> SchemaMismatch:
     example = "" if value is None else f" {brief(value)} (of type {type(value).__name__})"
     if data_type is None:
-        what = "has a value that no column can hold:" if value is not None else "has values of several types"
+        problem = "has a value that no column can hold:" if value is not None else "has values of several types"
         return SchemaMismatch(
-            f"Column {name!r} {what}{example}: {reason}. Give its values one type that Arrow knows. "
+            f"Column {name!r} {problem}{example}: {reason}. Give its values one type that Arrow knows. "
             "Nothing was written."
         )
     wider = _wider(data_type, value)
-    way = "" if wider is None else f", or let the column hold them: table.alter(ChangeType({name!r}, pa.{wider}))"
+    alternative = (
+        "" if wider is None else f", or let the column hold them: table.alter(ChangeType({name!r}, pa.{wider}))"
+    )
     return SchemaMismatch(
         f"Column {name!r} is of type {data_type} and can't hold{example or ' these values'}: {reason}. Convert the "
-        f"values{way}. Nothing was written."
+        f"values{alternative}. Nothing was written."
     )
 
 
 def _wider(data_type: pa.DataType, value: object) -> str | None:
-    """How the type is written that holds the column's values and this one; None when there is none."""
+    """The text of the type that holds the column's values and this one; None if there is none."""
     if not isinstance(value, int | float | Decimal | str):
         return None
     try:
@@ -127,7 +129,7 @@ def _wider(data_type: pa.DataType, value: object) -> str | None:
 
 
 def from_columns(columns: Mapping[object, object], schema: pa.Schema | None) -> pa.Table:
-    """A table of columns by name, with the types of the schema where it names them."""
+    """A table of columns by name, with the types of the schema for the columns that it has."""
     if not columns and schema is not None:
         return schema.empty_table()
     arrays: dict[str, pa.Array | pa.ChunkedArray] = {}
@@ -148,13 +150,13 @@ def from_columns(columns: Mapping[object, object], schema: pa.Schema | None) -> 
 
 
 def type_in(schema: pa.Schema | None, name: object) -> pa.DataType | None:
-    """The type of the table's column of this name; None where it has none."""
+    """The type of the table's column of this name; None if it has none."""
     has_column = schema is not None and isinstance(name, str) and is_text(name) and schema.get_field_index(name) >= 0
     return schema.field(cast("str", name)).type if schema is not None and has_column else None
 
 
 def from_dicts(rows: Sequence[Mapping[str, object]], schema: pa.Schema | None) -> pa.Table:
-    """Columns in the order of their first appearance, with the table's types where it has them."""
+    """Columns in the order of their first appearance, with the table's types for the columns that it has."""
     if not rows and schema is not None:
         return schema.empty_table()
     names = list(dict.fromkeys(name for row in rows for name in row))

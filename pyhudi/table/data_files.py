@@ -1,7 +1,7 @@
-"""The files of a folder that hold its rows, for what takes a folder of files: `add_files`, `bootstrap`.
+"""The files of a folder that hold rows, for calls that take a folder of files: `add_files`, `bootstrap`.
 
-Names are hidden as in Spark: files and folders that begin with a dot or an underscore hold no rows, but for partition
-folders (`_day=1`). Folders of a table format are refused: its log says which files count, and which rows of them.
+Names are hidden as in Spark: files and folders that begin with a dot or an underscore hold no rows, except partition
+folders (`_day=1`). Folders of a table format are refused: its log decides which files and rows count.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _COPYING = "._COPYING_"  # Hadoop's, while it copies a file
 
 
 def data_files(folder: Storage, endings: Sequence[str]) -> list[FileInfo]:
-    """The files with these endings, whichever their case, in order of their paths. Raises ConfigError for tables."""
+    """The files with these endings, in any case, in order of their paths. Raises ConfigError for tables."""
     files = []
     for info in folder.walk(""):
         parts = info.path.split("/")
@@ -44,7 +44,7 @@ def check_in_no_table(folders: set[str], options: Mapping[str, object]) -> None:
 
 
 def _roots_above(folder: str) -> Iterator[str]:
-    """Where a table would lie that has a folder: above its partitions, and above Iceberg's `data`."""
+    """The possible roots of a table with this folder: above its partitions, and above Iceberg's `data`."""
     root, _, name = folder.rstrip("/").rpartition("/")
     while "=" in name and root:
         folder = root
@@ -69,8 +69,8 @@ def _is_hidden(name: str) -> bool:
 
 
 def _of_table(root: str, kind: str) -> ConfigError:
-    way = "table.bulk_insert(HudiTable.open(path).scan(columns))" if "Hudi" in kind else "pyhudi.import_table"
+    call = "table.bulk_insert(HudiTable.open(path).scan(columns))" if "Hudi" in kind else "pyhudi.import_table"
     return ConfigError(
-        f"{root} is, or holds, {kind}, and its files have rows that don't count: of files that were replaced, and rows "
-        f"that were deleted. Read that table, and write its rows ({way})."
+        f"{root} is, or holds, {kind}, and its files have rows that don't count: replaced and deleted ones. Read that "
+        f"table, and write its rows ({call})."
     )

@@ -1,11 +1,11 @@
-"""HudiDataset: a scan as a `pyarrow.dataset.Dataset`, which DuckDB, polars, DataFusion and Ibis query as it is.
+"""HudiDataset: a scan as a `pyarrow.dataset.Dataset`, which DuckDB, polars, DataFusion and Ibis can query.
 
 They ask a dataset for columns and for rows that pass a filter. Both narrow the scan: partitions, files, row groups and
 columns that the query doesn't need are not read, and merge-on-read slices are merged as they stream. A fragment is one
 file slice; it can be pickled and read by another process.
 
-Arrow's own scanner, in C++, knows files only and merges nothing. Where it gets hold of a HudiDataset all the same
-(`Scanner.from_dataset`, a union of datasets), it raises an error that names the way out.
+Arrow's own scanner, in C++, knows only files and merges nothing. If it gets a HudiDataset (`Scanner.from_dataset`, a
+union of datasets), it raises an error that names the alternative.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ Columns: TypeAlias = "Sequence[str] | Mapping[str, pc.Expression] | None"
 
 
 class ScannerOptions(TypedDict, total=False):
-    """How rows are read: see `HudiDataset.scanner`."""
+    """Options of reading: see `HudiDataset.scanner`."""
 
     batch_size: int
     use_threads: bool
@@ -111,14 +111,14 @@ class _Reading:
 
         Args:
             columns: names, or new columns as expressions by their names; None: all.
-            filter: which rows. batch_size: most rows of a batch.
-            use_threads: False reads one file at a time; else `fragment_readahead` says how many.
-            batch_readahead, fragment_scan_options, cache_metadata, memory_pool: how Arrow's own scanner reads files;
+            filter: only rows that pass it. batch_size: the maximum number of rows of a batch.
+            use_threads: False reads one file at a time, True as many as `fragment_readahead`.
+            batch_readahead, fragment_scan_options, cache_metadata, memory_pool: for Arrow's own scanner of files;
                 this one has two batches of a file in memory.
         """
         threads = (fragment_readahead or READ_THREADS) if use_threads else 1
         names = self._needed(columns.values()) if isinstance(columns, Mapping) else columns
-        counted = self.schema.names[:1]  # of rows without columns, whose number matters all the same
+        counted = self.schema.names[:1]  # rows without columns must still be counted
         rows = self._stream(counted if names is not None and not names else names, filter, batch_size, threads)
         chosen = dict(columns) if isinstance(columns, Mapping) else None if columns is None else list(columns)
         return ds.Scanner.from_batches(rows, columns=chosen)
@@ -127,8 +127,8 @@ class _Reading:
         names = [columns_of_expression(expression) for expression in expressions]
         if any(part is None for part in names):
             return None
-        known = set().union(*(part for part in names if part is not None))
-        return [name for name in self.schema.names if name in known]
+        named_columns = set().union(*(part for part in names if part is not None))
+        return [name for name in self.schema.names if name in named_columns]
 
     def to_batches(
         self, columns: Columns = None, filter: pc.Expression | None = None, **options: Unpack[ScannerOptions]
@@ -150,7 +150,7 @@ class _Reading:
         filter: pc.Expression | None = None,
         **options: Unpack[ScannerOptions],
     ) -> pa.Table:
-        """The first rows that are found; no more files are read than these need."""
+        """The first rows; only the files that hold them are read."""
         reader, batches, rows = (
             self.scanner(columns=columns, filter=filter, **options).to_reader(),
             list[pa.RecordBatch](),
@@ -165,7 +165,7 @@ class _Reading:
         return pa.Table.from_batches(batches, reader.schema)
 
     def take(self, indices: object, **options: Unpack[ScannerOptions]) -> pa.Table:
-        """The rows at these places of the stream."""
+        """The rows at these positions of the stream."""
         return self.to_table(**options).take(cast("pa.Array", indices))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -174,10 +174,10 @@ class _Reading:
 
 
 class HudiDataset(_Reading, ds.UnionDataset):  # type: ignore[misc]  # pyarrow's methods, as they are used
-    """The rows of a scan, as of its moment, for as many queries as there are. Made by `to_dataset`."""
+    """The rows of a scan, as of its moment, for any number of queries. Made by `to_dataset`."""
 
     def __init__(self, scan: Rows, schema: pa.Schema | None = None) -> None:
-        """`schema`: columns and types in place of the scan's own."""
+        """`schema`: columns and types instead of the scan's own."""
         self._scan, self._shape = scan, schema
         columns = scan.schema if schema is None else schema
         ds.UnionDataset.__init__(self, columns, [_for_arrow_s_scanner(columns)])  # type: ignore[call-arg]
@@ -188,7 +188,7 @@ class HudiDataset(_Reading, ds.UnionDataset):  # type: ignore[misc]  # pyarrow's
 
     @property
     def partition_expression(self) -> pc.Expression:
-        """True: nothing holds for every row."""
+        """True: no condition holds for every row."""
         return pc.scalar(True)
 
     def _stream(
@@ -205,21 +205,21 @@ class HudiDataset(_Reading, ds.UnionDataset):  # type: ignore[misc]  # pyarrow's
         return pa.RecordBatchReader.from_batches(shape, (project(batch, shape) for batch in whole_batches(rows)))
 
     def count_rows(self, filter: pc.Expression | None = None, **options: Unpack[ScannerOptions]) -> int:  # type: ignore[override]
-        """How many rows pass: from the files' footers without a filter."""
+        """The number of rows that pass; without a filter from the files' footers."""
         return self._scan.narrowed(self._scan.schema.names[:1], filter).count()
 
     def get_fragments(self, filter: pc.Expression | None = None) -> Iterator[HudiFragment]:
-        """The file slices that may have rows which pass, in the scan's order. All of their rows are in them."""
+        """The file slices that may have rows which pass, in the scan's order, each with all of its rows."""
         plan = self._scan.plan
         for read in self._scan.narrowed(None, filter).plan.slices:
             yield HudiFragment(replace(plan, slices=(read,)), self._scan.storage, self._scan.zone)
 
     def filter(self, expression: pc.Expression) -> HudiDataset:
-        """The dataset without the rows that don't pass."""
+        """The dataset of the rows that pass."""
         return HudiDataset(self._scan.narrowed(None, expression), self._shape)
 
     def replace_schema(self, schema: pa.Schema) -> HudiDataset:  # type: ignore[override]
-        """The dataset with these columns: in their types, and null where the scan has none of the name."""
+        """The dataset with these columns and types; columns that the scan lacks are null."""
         return HudiDataset(self._scan, schema)
 
     def sort_by(self, sorting: str | Sequence[tuple[str, str]], **options: object) -> ds.InMemoryDataset:
@@ -256,18 +256,18 @@ class HudiFragment(_Reading):
 
     @property
     def physical_schema(self) -> pa.Schema:
-        """Columns and types of the rows, as the table has them."""
+        """Columns and types of the rows in the table."""
         return self.plan.schema
 
     @property
     def path(self) -> str:
-        """The base file, below the table; of a slice without one its partition and file id."""
+        """The path of the base file, relative to the table; for a slice without one its partition and file id."""
         file_slice = self.plan.slices[0].file_slice
         return file_slice.group.file_id if file_slice.base_file is None else file_slice.base_file.path
 
     @property
     def partition_expression(self) -> pc.Expression:
-        """What the partition's path says of every row."""
+        """The condition that holds for every row by the partition's path."""
         parts = [
             pc.field(name).is_null()
             if text is None
@@ -284,11 +284,11 @@ class HudiFragment(_Reading):
         filter: pc.Expression | None = None,
         **options: Unpack[ScannerOptions],
     ) -> ds.Scanner:
-        """The rows as a scanner, to be read once. `schema`: the dataset's; the rest: as for `HudiDataset.scanner`."""
+        """The rows as a scanner, to be read once. `schema`: the dataset's; others: as for `HudiDataset.scanner`."""
         return super().scanner(columns, filter, **options)
 
     def count_rows(self, filter: pc.Expression | None = None, **options: Unpack[ScannerOptions]) -> int:
-        """How many rows pass: from the file's footer without a filter."""
+        """The number of rows that pass; without a filter from the file's footer."""
         return count_rows(self._narrowed(self.schema.names[:1], filter), self.storage)
 
     def _stream(
@@ -323,7 +323,7 @@ def arrow_stream(scan: Rows, requested_schema: object) -> object:
 
 
 def whole_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Batches that begin where their memory begins. DuckDB refuses structs in a slice of a batch."""
+    """Copy slices of batches to whole ones: DuckDB refuses structs in a slice of a batch."""
     for batch in batches:
         is_nested = any(pa.types.is_nested(field.type) for field in batch.schema)
         yield pa.ipc.read_record_batch(batch.serialize(), batch.schema) if is_nested else batch
@@ -334,20 +334,20 @@ def _in_memory(rows: pa.Table) -> ds.InMemoryDataset:
 
 
 class _NoFile:
-    """What Arrow's scanner finds where it looks for the files of a HudiDataset."""
+    """The placeholder that Arrow's scanner gets instead of the files of a HudiDataset."""
 
     closed = False
 
     def _refuse(self, *_: object) -> int:
         raise ConfigError(
             "Arrow's own scanner merges no log files and knows no commits, so it can't read a Hudi table. Call the "
-            "dataset's scanner(), to_batches() or to_table(), and give their result in place of the dataset."
+            "dataset's scanner(), to_batches() or to_table(), and pass their result instead of the dataset."
         )
 
     read = seek = tell = size = _refuse
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no file is open."""
 
 
 def _for_arrow_s_scanner(schema: pa.Schema) -> ds.Dataset:

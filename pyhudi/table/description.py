@@ -1,6 +1,7 @@
-"""What a table is, from its properties and its timeline: `HudiTable.inspect.describe`; and its files, as plain columns.
+"""The description of a table from its properties and its timeline (`HudiTable.inspect.describe`), and its files as
+plain columns.
 
-It does without Arrow and most of the library: a command that only looks at a table starts in a fraction of a second.
+It needs neither Arrow nor most of the library: a command that only describes a table starts in a fraction of a second.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class TableDescription(Result):
 
 
 def describe(path: str | os.PathLike[str], storage_options: Mapping[str, object] | None = None) -> TableDescription:
-    """`HudiTable.open(path).inspect.describe()`, which loads a tenth of the library.
+    """Like `HudiTable.open(path).inspect.describe()`, but loads only a tenth of the library.
 
     Raises: TableNotFound, UnsupportedTable, CorruptFile, StorageError.
     """

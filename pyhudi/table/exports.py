@@ -1,10 +1,10 @@
-"""A table elsewhere: its rows in one file, its instants as JSON, or a copy of the whole table as of a commit.
+"""Exports of a table: its rows in one file, its instants as JSON, or a copy of the whole table as of a commit.
 
-A copy has the files of the newest slices of then, byte by byte, so commit times and keys stay. Its timeline is that of
-the table up to the commit, with a clean that says that nothing older can be read: older slices don't come. The metadata
-table is built anew. `hoodie.properties` comes last, and before it there is no table.
+A copy has the files of the slices that were the newest at the commit, byte by byte, so commit times and keys are kept.
+Its timeline is that of the table up to the commit, plus a clean that marks older instants unreadable: older file slices
+are not copied. The metadata table is rebuilt. `hoodie.properties` is written last; without it there is no table.
 
-Below version 8 a log file may go on with blocks of later commits; the copy ends before them.
+Below version 8 a log file may continue with blocks of later commits; the copy ends before them.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ __all__ = ["EXPORTED_ACTIONS", "ExportedFile", "TableCopy", "copy_table", "expor
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ExportedFile(Result):
-    """A file on this machine, or a folder of files. `items`: how many `kind`."""
+    """A file on this machine, or a folder of files. `items`: the number of items of the kind `kind`."""
 
     path: str
     items: int
@@ -132,7 +132,7 @@ def _is_text_in_csv(data_type: pa.DataType) -> bool:
 
 
 def _in_csv(column: pa.Array) -> pa.Array:
-    """A column that CSV has no form for as text: JSON of nested values, hexadecimal digits of bytes."""
+    """A column as text that CSV can't hold otherwise: nested values as JSON, bytes as hexadecimal digits."""
     if not _is_text_in_csv(column.type):
         return column
     values = map(plain, column.to_pylist())
@@ -156,9 +156,9 @@ def export_instants(
 ) -> ExportedFile:
     """`HistoryGroup.export`."""
     kinds = {kind.value for kind in ActionKind}
-    strange = sorted(set(actions) - kinds)
-    if strange:
-        raise ConfigError(f"There is no action {strange[0]!r:.100}; instants have {', '.join(sorted(kinds))}.")
+    unknown = sorted(set(actions) - kinds)
+    if unknown:
+        raise ConfigError(f"There is no action {unknown[0]!r:.100}; instants have {', '.join(sorted(kinds))}.")
     instants = [instant for instant in meta.timeline.completed() if instant.action.value in actions]
     instants = (instants[::-1] if newest_first else instants)[:limit]
     place = Path(folder)
@@ -198,14 +198,14 @@ class TableCopy(Result):
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One file to copy. `size_bytes`: only so many from its begin; None: all."""
+    """One file to copy. `size_bytes`: the number of bytes to copy from its begin; None: all."""
 
     info: FileInfo
     size_bytes: int | None = None
 
 
 _CHUNK_BYTES = 8 << 20
-# Of one place and one moment: locks, running writes, exports.
+# Valid for one place and one moment only: locks, running writes, exports.
 _LEFT_OUT = tuple(
     f"{folder}/"
     for folder in (
@@ -236,13 +236,13 @@ def copy_table(handle: TableHandle, commit: Instant, target: Storage) -> TableCo
         _copy(parts, meta.storage, target)
         if manifest is not None and manifest.version:
             write_manifest(target, history, manifest)
-        for part in _timeline_parts(meta, commit):  # in order, where a store sets the times of files by itself
+        for part in _timeline_parts(meta, commit):  # in order, because a store may set the times of files by itself
             _copy_file(part, meta.storage, target)
         target.sync([part.info.path for part in parts])
         create_table(
             target, meta.config.with_changes(to_build, (METADATA_PARTITIONS, METADATA_PARTITIONS_INFLIGHT)).properties
         )
-        _serve(target, partial(_forget_older, commit=commit))
+        _serve(target, partial(_retain, commit=commit))
         if load_table_config(target).metadata_to_build:
             _serve(target, rebuild_metadata)
         sizes = [p.size_bytes or p.info.size_bytes for p in data if not is_partition_metadata(p.info.name)]
@@ -253,7 +253,7 @@ def copy_table(handle: TableHandle, commit: Instant, target: Storage) -> TableCo
 
 @contextmanager
 def _removed_on_error(target: Storage) -> Iterator[None]:
-    """A copy that fails leaves nothing."""
+    """Around a copy: delete its files if it fails."""
     try:
         yield
     except BaseException:
@@ -265,25 +265,25 @@ def _removed_on_error(target: Storage) -> Iterator[None]:
 
 
 def _data_parts(meta: MetaClient, commit: Instant) -> Iterator[_Part]:
-    """The files of the slices that the commit's readers saw, and what makes their folders partitions."""
-    listed = dict(listed_partitions(meta.storage))
-    view = FileSystemView.load(meta, as_of=commit.requested_time, listed=listed)
+    """The files of the slices that the commit's readers saw, and the metadata files of their partitions."""
+    files_by_partition = dict(listed_partitions(meta.storage))
+    view = FileSystemView.load(meta, as_of=commit.requested_time, listed=files_by_partition)
     is_appended_to = not meta.config.format.has_own_log_files
     for partition in view.partitions():
         slices = view.slices(partition)
         logs = {log.path for one in slices for log in one.log_files}
         paths = logs | {one.base_file.path for one in slices if one.base_file is not None}
-        for info in listed[partition]:
+        for info in files_by_partition[partition]:
             if info.path in paths:
                 end = _end_of(meta.storage, info.path, commit) if is_appended_to and info.path in logs else None
-                if end != 0:  # its name has the time of the slice, and all its blocks are later
+                if end != 0:  # 0: all of its blocks are later; its name only has the slice's time
                     yield _Part(info, end)
             elif slices and is_partition_metadata(info.name):
                 yield _Part(info)
 
 
 def _end_of(storage: Storage, path: str, commit: Instant) -> int | None:
-    """Where the first block of a later commit begins in a log file; None when there is none."""
+    """The position of the first block of a later commit in a log file; None if there is none."""
     blocks = (block for block in scan_log(storage, path) if isinstance(block, LogBlock))
     return next((block.frame.offset for block in blocks if block.instant_time > commit.requested_time), None)
 
@@ -291,15 +291,15 @@ def _end_of(storage: Storage, path: str, commit: Instant) -> int | None:
 def _timeline_parts(meta: MetaClient, commit: Instant) -> list[_Part]:
     """The files of the instants up to the commit that a reader of its files needs.
 
-    Savepoints don't come, since their files don't; nor do saved commits that archiving has passed: the timeline would
-    seem to begin with them. A compaction that waits keeps its plan, by which log files belong to slices. Below version
-    8 pending writes stay pending, since log files may have blocks of theirs.
+    Savepoints are not copied, because their files are not; nor are saved commits older than archived ones: the timeline
+    would seem to begin with them. The plan of a pending compaction is copied, because it assigns log files to slices.
+    Below version 8 pending writes are copied as pending, because log files may have their blocks.
     """
-    saved = {i.requested_time for i in meta.timeline.of([ActionKind.SAVEPOINT])} - {commit.requested_time}
+    other_savepoints = {i.requested_time for i in meta.timeline.of([ActionKind.SAVEPOINT])} - {commit.requested_time}
     since = meta.timeline.active_since or ""
-    newest: dict[tuple[str, ActionKind], State] = {}  # the last state of each that comes
+    newest: dict[tuple[str, ActionKind], State] = {}  # the last copied state of each instant
     for one in meta.timeline.up_to(commit.requested_time):
-        is_passed = one.requested_time in saved and one.requested_time < since
+        is_passed = one.requested_time in other_savepoints and one.requested_time < since
         if one.action is ActionKind.SAVEPOINT or is_passed:
             continue
         if one.is_completed or (not meta.config.format.has_own_log_files and one.action is ActionKind.DELTACOMMIT):
@@ -318,19 +318,19 @@ def _timeline_parts(meta: MetaClient, commit: Instant) -> list[_Part]:
 
 
 def _meta_parts(meta: MetaClient, commit: Instant, manifest: Manifest | None) -> list[_Part]:
-    """What else `.hoodie` holds of then: archived instants, schemas, rings of buckets, definitions of indexes.
+    """Other files of `.hoodie` as of the commit: archived instants, schemas, rings of buckets, definitions of indexes.
 
-    Args: manifest: it names the files of the history; None below version 8, where all files are of it.
+    Args: manifest: names the files of the history; None below version 8, where all files belong to it.
     """
     timeline, history = meta.config.timeline_path, meta.config.history_path
-    named = None if manifest is None else {file.name for file in manifest.files}
+    history_files = None if manifest is None else {file.name for file in manifest.files}
     parts = []
     for info in meta.storage.walk(META_FOLDER):
         folder = info.path.rpartition("/")[0]
         time = _BEGINS_WITH_TIME.match(info.name)
         is_later = time is not None and time[1] > commit.requested_time
         if folder == history:
-            is_of_then = named is None or info.name in named
+            is_of_then = history_files is None or info.name in history_files
         else:
             is_of_then = folder not in (META_FOLDER, timeline) and not info.path.startswith(_LEFT_OUT) and not is_later
         if is_of_then:
@@ -346,19 +346,22 @@ def _copy(parts: Sequence[_Part], source: Storage, target: Storage) -> None:
 
 def _copy_file(part: _Part, source: Storage, target: Storage) -> None:
     path = part.info.path
-    rest = part.info.size_bytes if part.size_bytes is None else part.size_bytes
+    remaining = part.info.size_bytes if part.size_bytes is None else part.size_bytes
     try:
-        with source.open_input(path) as read, as_storage_error(target.full_path(path)), target.open_output(path) as out:
-            while rest > 0 and (chunk := read.read(min(rest, _CHUNK_BYTES))):
-                out.write(chunk)
-                rest -= len(chunk)
+        with (
+            source.open_input(path) as read,
+            as_storage_error(target.full_path(path)),
+            target.open_output(path) as output,
+        ):
+            while remaining > 0 and (chunk := read.read(min(remaining, _CHUNK_BYTES))):
+                output.write(chunk)
+                remaining -= len(chunk)
     except PathNotFound as error:
         raise TableError(
-            f"{source.full_path(path)} was deleted while it was copied: a cleaning ran meanwhile. Nothing was left; "
-            "copy again."
+            f"{source.full_path(path)} was deleted while it was copied, by a clean. The copy was removed; copy again."
         ) from error
-    if rest > 0:
-        raise CorruptFile(f"{source.full_path(path)}: expected {rest:,} bytes more. Copy again.")
+    if remaining > 0:
+        raise CorruptFile(f"{source.full_path(path)}: expected {remaining:,} bytes more. Copy again.")
     target.set_modified(path, part.info.modified_ms)
 
 
@@ -367,8 +370,8 @@ def _serve(target: Storage, service: Callable[[ActionContext], object]) -> None:
     serve(target, service, options, as_engine(LocalEngine()))
 
 
-def _forget_older(context: ActionContext, commit: Instant) -> None:
-    """Complete a clean without files which retains this commit, so that no reader takes missing slices for no rows."""
+def _retain(context: ActionContext, commit: Instant) -> None:
+    """Complete a clean without files that retains this commit, so that readers refuse the missing older slices."""
     from pyhudi.services.clean.cleaning import plan_path
     from pyhudi.services.clean.runs import run_cleans
 

@@ -1,9 +1,9 @@
-"""Several tables followed at once: `follow` gives steps, each with what changed in all of them until one moment.
+"""Several tables followed at once: `follow` returns steps, each with the changes of all tables up to one moment.
 
-    <n>.step    which range of each table step n is       made before the first of its rows is read
-    <n>.done    step n has been worked through            made by commit()
+        <n>.step    the range of each table in step n         made before the first of its rows is read
+        <n>.done    step n has been processed                 made by commit()
 
-A step is read again as it was until it is committed, whatever was written meanwhile. Source: docs/streaming.md,
+A step is repeated unchanged until it is committed, even if the tables have changed. Source: docs/streaming.md,
 "Several tables"; docs/formats/incremental.md, "The range".
 """
 
@@ -38,8 +38,8 @@ __all__ = ["ChangeFeed", "ChangeStep", "follow"]
 
 _FILE = re.compile(r"(\d{1,18})\.(step|done)", re.ASCII)
 _TIME = re.compile(r"\d{0,17}", re.ASCII)
-_STEPS_KEPT = 10  # so many committed steps stay, to look at
-_LOOKS = 5  # number of attempts to read the tables without a write in between
+_STEPS_KEPT = 10  # committed steps that are kept for inspection
+_LOADS_MAX = 5  # attempts to load the tables without a write in between
 _FORMAT = "hoodie.datasource.query.incremental.format"
 _HOLES = "hoodie.read.timeline.holes.resolution.policy"
 _SYSTEM_CLOCK = SystemClock()
@@ -61,28 +61,30 @@ def follow(
 
     Args:
         tables: a name for each table → its path.
-        checkpoint: a folder of its own, in which the steps are noted; one process at a time uses it.
-        since: where a table begins that the checkpoint doesn't know yet: "earliest", "latest", or a moment as `begin`
+        checkpoint: a separate folder that stores the steps; one process at a time may use it.
+        since: the begin of a table that the checkpoint doesn't know yet: "earliest", "latest", or a moment as `begin`
             of `HudiTable.scan`.
         format, options: as `format` and `options` of `HudiTable.changes`.
         spark: a session for `to_spark` of the changes. storage_options: Hadoop's keys for remote stores.
     Raises: TableNotFound, ConfigError.
     """
     if not tables:
-        raise ConfigError("follow takes the paths of one table at least, by name: {'orders': path, ...}. Found none.")
+        raise ConfigError("follow takes the path of at least one table, by name: {'orders': path, ...}. Found none.")
     read_options = dict(options or {})
     if _HOLES not in canonical_keys(read_options):
-        read_options[_HOLES] = "BLOCK"  # go on when the write is complete, as streams do
+        read_options[_HOLES] = "BLOCK"  # wait for the write to complete, as streams do
     if format is not None:
         read_options[_FORMAT] = format
-    opened = {name: HudiTable.open(path, spark=spark, storage_options=storage_options) for name, path in tables.items()}
-    return ChangeFeed(opened, open_place(checkpoint, storage_options, spark), since, read_options, clock)
+    hudi_tables = {
+        name: HudiTable.open(path, spark=spark, storage_options=storage_options) for name, path in tables.items()
+    }
+    return ChangeFeed(hudi_tables, open_place(checkpoint, storage_options, spark), since, read_options, clock)
 
 
 class ChangeStep(Mapping[str, Scan]):
-    """What changed: name of a table → its changes, for the tables that have new commits.
+    """The changes of a step: name of a table → its changes, for the tables that have new commits.
 
-    `number`: of the step, from 0; a step that is given again has the same one.
+    `number`: of the step, from 0; a repeated step has the same number.
     """
 
     def __init__(self, number: int, changes: Mapping[str, Scan], feed: ChangeFeed) -> None:
@@ -99,7 +101,7 @@ class ChangeStep(Mapping[str, Scan]):
         return len(self._changes)
 
     def commit(self) -> None:
-        """The step has been worked through: the next one begins where it ends. Raises WriteConflict."""
+        """Mark the step as processed: the next one begins where it ends. Raises WriteConflict."""
         self._feed._commit(self.number)
 
     def __repr__(self) -> str:
@@ -107,7 +109,7 @@ class ChangeStep(Mapping[str, Scan]):
 
 
 class ChangeFeed:
-    """What `follow` returns. Iterate over its steps; the iteration ends when nothing is new."""
+    """The result of `follow`. Iterate over its steps; the iteration ends when there are no new commits."""
 
     def __init__(
         self, tables: Mapping[str, HudiTable], checkpoint: Storage, since: AsOf, options: Options, clock: Clock
@@ -117,7 +119,7 @@ class ChangeFeed:
         self._incremental: IncrementalOptions = ReadOptions.parse(options).incremental
 
     def next(self) -> ChangeStep | None:
-        """The step that is not committed, else a new one; None when nothing is new.
+        """The step that is not committed, else a new one; None if there are no new commits.
 
         Raises: ConfigError when the checkpoint knows of a table that is not followed, or a table does not allow
             changes; CorruptFile for a damaged checkpoint.
@@ -138,7 +140,7 @@ class ChangeFeed:
         return self._step(number, ranges)
 
     def __iter__(self) -> Iterator[ChangeStep]:
-        """Steps until nothing is new. Raises ConfigError where one was not committed before the next is wanted."""
+        """Iterate over new steps. Raises ConfigError if a step was not committed before the next one is requested."""
         before = -1
         while (step := self.next()) is not None:
             if step.number == before:
@@ -147,8 +149,8 @@ class ChangeFeed:
             yield step
 
     def _step(self, number: int, ranges: _Ranges) -> ChangeStep:
-        changed = {name: times for name, times in ranges.items() if times[0] != times[1]}
-        scans = {name: self._scan(name, begin, end) for name, (begin, end) in changed.items()}
+        new_ranges = {name: times for name, times in ranges.items() if times[0] != times[1]}
+        scans = {name: self._scan(name, begin, end) for name, (begin, end) in new_ranges.items()}
         return ChangeStep(number, scans, self)
 
     def _scan(self, name: str, begin: str, end: str) -> Scan:
@@ -157,7 +159,7 @@ class ChangeFeed:
                 f"{self._checkpoint.root}: the checkpoint follows the table {name!r}, which is not among "
                 f"{', '.join(sorted(self._tables))}. Follow it, too, or begin a new checkpoint."
             )
-        # As options: the times of a step are the table's own, and none of them is to be looked up.
+        # As options, because the times of a step are the table's own and must not be resolved.
         times = {BEGIN: begin or EARLIEST, END: end}
         return self._tables[name].scan(query_type="incremental", options={**self._options, **times})
 
@@ -167,7 +169,7 @@ class ChangeFeed:
         except PathExists as error:
             raise WriteConflict(
                 f"{self._checkpoint.root}: step {number} is committed already: another process follows with the same "
-                "checkpoint, or commit was called twice. Its changes may have been worked through twice."
+                "checkpoint, or commit was called twice. Its changes may have been processed twice."
             ) from error
         for old, kind in self._files():
             if old < number - _STEPS_KEPT:
@@ -178,11 +180,11 @@ class ChangeFeed:
     def _new_ranges(self, begins: Mapping[str, str]) -> _Ranges:
         """All tables as they were at one moment.
 
-        When none has changed from the look at it to the look at the last one, that is such a moment. Where somebody
-        writes all the time, it is the time before the first look, by the clocks of those who write.
+        If no table has changed before the last one was loaded, that is such a moment. If tables change all the time, it
+        is the time before the first load, by the clocks of the writers.
         """
         now_ms = self._clock.now_ms()
-        for _ in range(_LOOKS):
+        for _ in range(_LOADS_MAX):
             metas = {name: MetaClient.load(table._handle.storage) for name, table in self._tables.items()}
             if len(metas) == 1 or all(meta.is_current() for meta in metas.values()):
                 return {name: self._range(name, meta, begins, None) for name, meta in metas.items()}

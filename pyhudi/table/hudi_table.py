@@ -1,10 +1,10 @@
-"""HudiTable: the public API. A method describes a query or a write and passes it on; nothing more happens here.
+"""HudiTable: the public API. A method describes a query or a write and passes it on.
 
 table = HudiTable.create(path, schema, record_key="id", partition_by="day", ordering="updated_at")
 table.upsert(rows)                                          # Arrow, pandas, polars, a Spark DataFrame
 table.scan(columns=["id"], where="day >= '2024-01-01'").to_arrow()
 
-The class has at most 45 public names, and none reads storage but methods. Rarer calls are in groups: `maintenance`,
+The class has at most 45 public names, and only methods read storage. Less frequent calls are in groups: `maintenance`,
 `inspect`, `savepoints`, `indexes`, `constraints`, `metadata`.
 """
 
@@ -64,7 +64,7 @@ SchemaMode: TypeAlias = Literal["strict", "merge", "overwrite"] | str
 
 @checked_methods
 class HudiTable(Readable):
-    """One Hudi table. Every call looks at the table as it is then; a `Scan` keeps the moment it was made at."""
+    """One Hudi table. Every call uses the table's current state; a `Scan` keeps the state of the moment it was made."""
 
     def __init__(
         self, table: MetaClient | PathLike, spark: SparkSession | None = None, options: Options | None = None
@@ -88,8 +88,8 @@ class HudiTable(Readable):
             spark: a session for `to_spark` and for session-wide options: `spark.hoodie.*`, and `spark.hadoop.fs.*`
                 for remote stores; not needed otherwise.
             storage_options: Hadoop's keys for remote stores.
-            options: Hudi's keys for reading, as in `scan`, for every read through this object; what a call says itself
-                wins. Writes take from them what they read by: mergers
+            options: Hudi's keys for reading, as in `scan`, for every read through this object; options of a call
+                override them. Writes use those for their own reads: mergers
                 (`hoodie.write.record.merge.custom.implementation.classes`) and memory.
         Raises: TableNotFound, UnsupportedTable, CorruptFile, ConfigError for options that no read knows.
         """
@@ -113,13 +113,13 @@ class HudiTable(Readable):
         storage_options: Mapping[str, object] | None = None,
         options: Options | None = None,
     ) -> HudiTable:
-        """Make an empty table.
+        """Create an empty table.
 
         Args:
             schema: the data columns: a `pyarrow.Schema`, or a Spark StructType.
             record_key, partition_by, ordering: column names; no record key: Hudi's generated keys.
             table_name: None: the folder's name. table_type: COPY_ON_WRITE. table_version: 9, or 6 or 8.
-            index: how keys are found: SIMPLE, BLOOM, BUCKET, ... cdc: writes log what they do to each row.
+            index: the index that finds keys: SIMPLE, BLOOM, BUCKET, ... cdc: writes log their changes of each row.
             options: Hudi's own keys (docs/options.md).
         Raises: TableExists, ConfigError, SchemaMismatch.
         """
@@ -138,12 +138,12 @@ class HudiTable(Readable):
 
     @property
     def path(self) -> str:
-        """Where the table is."""
+        """The table's path."""
         return self._handle.storage.root
 
     def state(self) -> MetaClient:
-        """The table as it is now, for code built on tables: its storage, `config` (properties, typed) and `timeline` at
-        one moment.
+        """The table's current state, for code that builds on tables: storage, `config` (typed properties) and
+        `timeline` at one moment.
         """
         return self._handle.fresh()
 
@@ -161,10 +161,10 @@ class HudiTable(Readable):
         since: AsOf | None = None,
         until: AsOf | None = None,
     ) -> History:
-        """What happened to the table: the newest `limit` instants (None: all), newest first; prints as a table.
+        """The table's history: the newest `limit` instants (None: all), newest first; prints as a table.
 
         Args:
-            archived: also those that archiving took off the active timeline.
+            archived: also archived instants.
             since, until: only instant times in this range, both ends included: moments as `as_of` of `scan` takes them,
                 so a date is its first moment. With them a long history is read in part.
         """
@@ -183,14 +183,14 @@ class HudiTable(Readable):
 
     @property
     def maintenance(self) -> Maintenance:
-        """Rarer services and changes: `maintenance.archive()`, `upgrade()`, `set_properties()`, `repair` and so on."""
+        """Other services and changes: `maintenance.archive()`, `upgrade()`, `set_properties()`, `repair` and so on."""
         from pyhudi.table.groups.maintenance import Maintenance
 
         return Maintenance(self._handle)
 
     @property
     def savepoints(self) -> TableSavepoints:
-        """Commits that stay readable: `savepoints.create()`, `delete()`, `list()`. `restore` goes back to one."""
+        """Commits that stay readable: `savepoints.create()`, `delete()`, `list()`. `restore` returns to one."""
         from pyhudi.table.groups.lists import TableSavepoints
 
         return TableSavepoints(self._handle)
@@ -211,7 +211,7 @@ class HudiTable(Readable):
 
     @property
     def metadata(self) -> TableMetadata:
-        """The metadata table: its records, whether they are right, `rebuild` and `drop`."""
+        """The metadata table: its records, `validate`, `rebuild` and `drop`."""
         from pyhudi.table.groups.metadata import TableMetadata
 
         return TableMetadata(self._handle)
@@ -232,7 +232,7 @@ class HudiTable(Readable):
         """Describe a query; nothing is read until rows are fetched.
 
         Args:
-            columns: names in the wanted order; None: Hudi's meta columns (`_hoodie_...`) and all data columns.
+            columns: names, in the order of the result; None: Hudi's meta columns (`_hoodie_...`) and all data columns.
             where: SQL text (`"day >= '2024-01-01' AND city IN ('x', 'y')"`), a tuple `("city", "=", "x")`, a list of
                 tuples that all must hold, or a `pyarrow.compute` expression.
             as_of: the table at that moment: the time of an instant, as `WriteResult`, `history()` and
@@ -240,10 +240,10 @@ class HudiTable(Readable):
                 session's, and without a session in the timeline's).
             query_type: "snapshot" (the default), "read_optimized" for the base files of a merge-on-read table, or
                 "incremental" with the range in `options`, as Hudi has it; `changes` takes a range by arguments.
-            limit: no more rows than these; reading ends with them. Which rows come first is not defined.
-            meta_columns: False: without `columns` the data columns alone.
+            limit: the maximum number of rows; reading ends with them. Their choice is not defined.
+            meta_columns: False: without `columns` only the data columns.
             options: Hudi's keys, those that `spark.read.format("hudi")` takes, such as `hoodie.memory.merge.max.size`;
-                the session's `spark.hoodie.*` come after them. Times in options keep Hudi's meaning: from table
+                they override the session's `spark.hoodie.*`. Times in options keep Hudi's meaning: from table
                 version 8 on a range is one of completion times, and `as.of.instant` is compared with instant times.
         Raises: ConfigError for arguments that contradict each other; the rest when rows are fetched.
         """
@@ -255,7 +255,7 @@ class HudiTable(Readable):
         """The table as of a moment, for reading only: `table.at("2024-01-31").to_pandas()`.
 
         Args:   moment: as `as_of` of `scan`.
-        Raises: ConfigError for no moment; TableError for one before the first commit, or that cleaning has passed.
+        Raises: ConfigError for an invalid moment; TableError for one before the first commit, or with cleaned files.
         """
         from pyhudi.table.at import TableAt
 
@@ -274,12 +274,13 @@ class HudiTable(Readable):
     ) -> Scan:
         """The rows that were committed after `since`, in their newest version: an incremental query.
 
-        `checkpoint` of the result is the `since` of the next call. Deletes are no rows; with format "cdc" they are.
+        `checkpoint` of the result is the `since` of the next call. Deletes return rows only with format "cdc".
 
         Args:
-            since, until: the range, as `as_of` of `scan` takes moments: `since` is left out, `until` is in. None: from
-                the first commit on, and to the newest one. Either time of a commit, requested or completed, means that
-                commit; a moment parts what was complete then from what was not (below table version 8: begun).
+            since, until: the range, as `as_of` of `scan` takes moments: it excludes `since` and includes `until`. None:
+                from the first commit on, and to the newest one. Either time of a commit, requested or completed, means
+                that commit; a moment separates earlier completed commits from later ones (below table version 8:
+                begun).
             format: "latest_state" (the default), rows in their newest version; "cdc", of a table with change logs: all
                 changes, as columns op ("i", "u", "d"), ts_ms (the commit), before and after (JSON texts).
             columns, where, meta_columns, options: as in `scan`.
@@ -298,9 +299,9 @@ class HudiTable(Readable):
         *,
         options: Options | None = None,
     ) -> ExportedFile:
-        """Write rows to a file of this machine: Parquet, CSV or Arrow, by the end of its name.
+        """Write rows to a file on this machine: Parquet, CSV or Arrow, by its extension.
 
-        Rows stream. The file appears when all of them are in it; a file of this name is replaced.
+        Rows are streamed. The file appears when it is complete; an existing file is replaced.
 
         Args:   columns: None: the data columns. where, as_of, options: as in `scan`.
         Raises: ConfigError for another kind of file.
@@ -318,7 +319,7 @@ class HudiTable(Readable):
     def upsert(
         self, data: TableInput, *, schema_mode: SchemaMode | None = None, options: Options | None = None
     ) -> WriteResult:
-        """Insert new keys, replace rows of known ones. For `data` and options see `write_hudi`."""
+        """Insert rows with new keys, replace rows with known keys. For `data` and options see `write_hudi`."""
         from pyhudi.table.save import write_rows
 
         return write_rows(self._handle, data, "upsert", options, {"schema_mode": schema_mode})
@@ -326,7 +327,7 @@ class HudiTable(Readable):
     def insert(
         self, data: TableInput, *, schema_mode: SchemaMode | None = None, options: Options | None = None
     ) -> WriteResult:
-        """Add rows without looking for their keys; small files are filled up."""
+        """Add rows without looking up their keys; small files are filled first."""
         from pyhudi.table.save import write_rows
 
         return write_rows(self._handle, data, "insert", options, {"schema_mode": schema_mode})
@@ -354,9 +355,9 @@ class HudiTable(Readable):
     ) -> WriteResult:
         """Delete rows: those whose keys are in `data`, or those that pass `where` (see `scan`).
 
-        `data` needs the key and partition columns only; without the partition columns its keys are deleted wherever
-        they are. Its result says how many keys were not found; when nothing was deleted there is no commit, unless
-        `hoodie.allow.empty.commit` is set to true. Raises ConfigError unless just one of the two is given.
+        `data` needs only the key and partition columns; without the partition columns its keys are deleted in all
+        partitions. The result has the number of keys not found. If no row was deleted there is no commit, unless
+        `hoodie.allow.empty.commit` is true. Raises ConfigError unless exactly one of the two arguments is set.
         """
         from pyhudi.table.change import delete
 
@@ -373,12 +374,12 @@ class HudiTable(Readable):
         """Change columns of the rows that pass `where` (see `scan`; None: of all rows).
 
         Args:
-            set: column → its new value: a text is SQL over the table's columns (`"n + 1"`, `"upper(city)"`, and a text
-                itself `"'rome'"`); a `pyarrow.compute` expression (`pc.field("fare") * 2`); a function that is given
-                rows as a `pyarrow.Table` and returns an array; any other Python value is a constant.
-            values: column → a constant, a text as it is: `values={"city": "rome"}`.
-        Raises: ConfigError for key and partition columns and for values that don't fit; WriteConflict when another
-            write changed the same file groups meanwhile.
+            set: column → its new value: SQL text over the table's columns (`"n + 1"`, `"upper(city)"`, a constant
+                text in quotes `"'rome'"`); a `pyarrow.compute` expression (`pc.field("fare") * 2`); a function that
+                takes rows as a `pyarrow.Table` and returns an array; any other Python value is a constant.
+            values: column → a constant; text is not SQL here: `values={"city": "rome"}`.
+        Raises: ConfigError for key and partition columns and for values that don't fit; WriteConflict if another
+            write has changed the same file groups since.
         """
         from pyhudi.table.change import update
 
@@ -391,13 +392,13 @@ class HudiTable(Readable):
         *,
         options: Options | None = None,
     ) -> Merge:
-        """Describe a merge of other rows into the table; nothing happens before its `execute`.
+        """Describe a merge of other rows into the table; `execute` of the result runs it.
 
         Args:
             source: rows as for `upsert`; with the table's key and partition columns, each key once.
-            on: the columns that rows meet by: the record key (the default), with the partition columns or without. Or a
-                condition as SQL text, `"target.id = source.ref AND source.ts > target.ts"` (`t` and `s` for short):
-                DuckDB or Spark joins the rows then, and values and conditions of clauses are SQL text or constants.
+            on: the columns by which rows match: the record key (the default), with or without the partition columns. Or
+                a condition as SQL text, `"target.id = source.ref AND source.ts > target.ts"` (`t` and `s` for short):
+                DuckDB or Spark then joins the rows, and values and conditions of clauses are SQL text or constants.
         """
         from pyhudi.table.merge_builder import Merge
 
@@ -414,9 +415,9 @@ class HudiTable(Readable):
         """Replace all rows of the partitions that get rows, in one commit. For `data` and options: `write_hudi`.
 
         Args:
-            partitions: paths of the partitions to overwrite, also those that get no rows; None: those that get rows.
-        Raises: ConfigError for rows that go to other partitions than `partitions`, WriteConflict when another write
-            changed rows of these partitions meanwhile.
+            partitions: paths of the partitions to overwrite, even if they get no rows; None: those that get rows.
+        Raises: ConfigError for rows of other partitions than `partitions`, WriteConflict if another write has
+            changed rows of these partitions since.
         """
         from pyhudi.table.change import static_partitions
         from pyhudi.table.save import write_rows
@@ -435,9 +436,9 @@ class HudiTable(Readable):
         """Replace all rows, or those that pass `where`, in one commit.
 
         Args:
-            data: as for `write_hudi`. With `where` each row must pass it, and a stream is taken into memory.
-            where: which rows go, see `scan`; None: all, Hudi's insert_overwrite_table. With schema_mode="overwrite" the
-                table gets the columns of the data then.
+            data: as for `write_hudi`. With `where` each row must pass it, and a stream is read into memory.
+            where: the rows to replace, see `scan`; None: all, by Hudi's insert_overwrite_table, where
+                schema_mode="overwrite" gives the table the columns of the data.
         Raises: ConfigError for rows that don't pass `where`, before anything is written.
         """
         from pyhudi.table.replace_where import overwrite
@@ -451,13 +452,13 @@ class HudiTable(Readable):
         matching: str | Iterable[str] = (),
         options: Options | None = None,
     ) -> WriteResult:
-        """Take whole partitions out of the table, in one commit.
+        """Delete whole partitions, in one commit.
 
         Args:
-            partitions: their paths, as `inspect.partitions()` gives them; outer slashes, and whether the names of the
-                fields are there (`y=2022`, `2022`), don't matter. Those that are not there are passed over with a
-                warning that names the nearest; without any there is no commit.
-            matching: patterns of paths, with `*` for any text; "*" alone: all.
+            partitions: their paths, as `inspect.partitions()` returns them; outer slashes and the names of the fields
+                (`y=2022`, `2022`) don't matter. Unknown partitions are skipped with a warning that names similar ones;
+                without any partition to delete there is no commit.
+            matching: patterns of paths, with `*` for any text; only "*": all.
         Raises:  WriteConflict for partitions that a pending compaction or clustering is going to rewrite, ConfigError
             for a path with a star that no partition has.
         """
@@ -471,17 +472,16 @@ class HudiTable(Readable):
         schema_on_read: bool | None = None,
         options: Options | None = None,
     ) -> WriteResult:
-        """Change the table's columns by one commit, which has no files: older files are read as the new schema says.
+        """Change the table's columns by one commit without files: older files are read by the new schema.
 
         Args:
             changes: of `pyhudi.schema`: AddColumn, RenameColumn, DropColumn, ChangeType, MoveColumn,
-                SetComment, DropNotNull; paths of nested columns have dots. From the first change on that is more than
-                new columns at the end, wider numbers and comments, the table has a schema history, as Hudi's
-                `ALTER TABLE` makes it with `hoodie.schema.on.read.enable`.
-            schema_on_read: True: the table gets a history in any case; False: it may not get one.
-        Raises: SchemaMismatch for columns that are not there and changes that rows can't follow; ConfigError when they
-            need a history and it may not be; WriteConflict when a write or a service that began meanwhile knows nothing
-            of the change.
+                SetComment, DropNotNull; paths of nested columns have dots. The first change beyond appending columns,
+                widening numbers or editing comments starts a schema history, as Hudi's `ALTER TABLE` does with
+                `hoodie.schema.on.read.enable`.
+            schema_on_read: True: the table always gets a history; False: it must not get one.
+        Raises: SchemaMismatch for unknown columns and changes that existing rows don't allow; ConfigError if they need
+            a history that is not allowed; WriteConflict if a write or a service began during the change without it.
         """
         from pyhudi.table.change import alter
 
@@ -498,14 +498,14 @@ class HudiTable(Readable):
         instant_time: str | None = None,
         options: Options | None = None,
     ) -> CompactionResult:
-        """Merge-on-read: merge log files into base files. Plans that wait are executed first.
+        """Merge-on-read: merge log files into base files. Pending plans are executed first.
 
         Args:
-            strategy: which slices, by Hudi's class names or LOG_FILE_SIZE, LOG_FILE_NUM, DAY_BASED, ...
-            dry_run: only say what would be compacted. schedule_only: leave the plan for another run or process.
+            strategy: the choice of slices, by Hudi's class names or LOG_FILE_SIZE, LOG_FILE_NUM, DAY_BASED, ...
+            dry_run: only return the plan. schedule_only: leave the plan for another run or process.
             instant_time: execute just this pending plan.
-            options: Hudi's own keys; whatever log files there are is compacted, unless they name a trigger to wait for.
-        Raises: UnsupportedTable for a copy-on-write table, WriteConflict when another process is at it.
+            options: Hudi's own keys; all log files are compacted, unless the options name a trigger to wait for.
+        Raises: UnsupportedTable for a copy-on-write table, WriteConflict if another process is executing the plan.
         """
         from pyhudi.services.compact.compaction import COMPACTION
         from pyhudi.services.planned import call
@@ -524,16 +524,15 @@ class HudiTable(Readable):
         instant_time: str | None = None,
         options: Options | None = None,
     ) -> ClusteringResult:
-        """Rewrite small file groups as larger ones, with rows in the order that options ask for. Plans that wait are
-        executed first.
+        """Rewrite small file groups as larger ones, with rows in the requested order. Pending plans are executed first.
 
         Args:
             sort_columns: sort rows by these. layout: LINEAR (by one column after the other), ZORDER or HILBERT.
-            target_file_size_bytes: how large new base files may get.
-            dry_run: only say what would be rewritten. schedule_only: leave the plan for another run or process.
+            target_file_size_bytes: the maximum size of new base files.
+            dry_run: only return the plan. schedule_only: leave the plan for another run or process.
             instant_time: execute just this pending plan.
             options: Hudi's own keys, such as `hoodie.clustering.plan.strategy.class`.
-        Raises: WriteConflict when another process is at it, or has written to a file group of the plan meanwhile.
+        Raises: WriteConflict if another process is executing the plan, or has written to one of its file groups.
         """
         from pyhudi.services.cluster.calls import cluster
 
@@ -553,17 +552,17 @@ class HudiTable(Readable):
         instant_time: str | None = None,
         options: Options | None = None,
     ) -> CleanResult:
-        """Delete files that no allowed query needs: older versions of files, and what overwrites have replaced.
+        """Delete files that no allowed query needs: older versions of files, and replaced ones.
 
-        Writes do it by themselves. What queries are allowed is the policy's to say (`hoodie.clean.policy`), and stays
-        with the newest rows and savepoints in any case. Cleans that wait are executed first.
+        Writes do it by themselves. The policy (`hoodie.clean.policy`) decides how far back queries may go; the newest
+        rows and savepoints are always kept. Pending cleans are executed first.
 
         Args:
-            policy: KEEP_LATEST_COMMITS, KEEP_LATEST_FILE_VERSIONS or KEEP_LATEST_BY_HOURS; None, and just one of the
-                three numbers is given: the policy of that number.
-            dry_run: only say which files would go, and why. schedule_only: leave the plan for another run or process.
+            policy: KEEP_LATEST_COMMITS, KEEP_LATEST_FILE_VERSIONS or KEEP_LATEST_BY_HOURS; None with only one of the
+                three numbers: the policy of that number.
+            dry_run: only return the files to delete, and why. schedule_only: leave the plan for another run or process.
             instant_time: execute just this pending clean.
-            options: Hudi's own keys; without a trigger among them whatever there is to clean is cleaned.
+            options: Hudi's own keys; all files that can be are cleaned, unless the options name a trigger to wait for.
         """
         from pyhudi.services.clean.cleaning import clean
 
@@ -580,26 +579,26 @@ class HudiTable(Readable):
         dry_run: bool = False,
         options: Options | None = None,
     ) -> RollbackResult:
-        """Undo completed writes: the newest one, or all that came after an instant.
+        """Undo completed writes: the newest one, or all after an instant.
 
         Args:
             instant_time: the write to undo: the newest completed one, which None means, or a pending one.
-            to: undo all writes after this commit, newest first, each with a rollback of its own. `restore` undoes them
+            to: undo all writes after this commit, newest first, each with a separate rollback. `restore` undoes them
                 as one action.
-            dry_run: only say which writes and files would go.
-        Raises: TableError when later writes built on it, a savepoint protects it, or cleaning has deleted what it
-            replaced; ConfigError when both arguments are given.
+            dry_run: only return the writes and files to undo.
+        Raises: TableError when later writes built on it, a savepoint protects it, or cleaning has deleted the files
+            that it replaced; ConfigError if both arguments are set.
         """
         return undo(self._handle, instant_time, to, options, dry_run)
 
     def restore(self, to: AsOf, *, dry_run: bool = False, options: Options | None = None) -> RestoreResult:
-        """Take the table back to a savepoint, or to another commit whose files are all there.
+        """Restore the table to a savepoint, or to another commit whose files all exist.
 
-        Nobody may write meanwhile. Later commits are lost for good. A restore that died is finished by the next write
+        No other process may write. Later commits are lost permanently. A dead restore is finished by the next write
         or service.
 
         Args:   to: instant time of the commit, or a moment as `as_of` of `scan` takes it: the newest commit that was
-                    complete then. dry_run: only say which writes and files would go.
+                    complete then. dry_run: only return the writes and files to undo.
         Raises: TableError when it can't be restored (later savepoints, cleaned or archived), WriteConflict while others
             write.
         """
@@ -611,17 +610,17 @@ class HudiTable(Readable):
     # ---- in other places
 
     def sync(self, catalog: str, *, options: Options | None = None) -> SyncResult:
-        """Register the table in a catalog, or bring what is registered there up to date: columns, partitions.
+        """Register the table in a catalog, or update its entry there: columns, partitions.
 
-        After the first time it looks only at partitions that later commits changed. Options make each commit do it
+        After the first time only partitions that later commits changed are compared. Options make each commit do it
         (docs/catalogs.md).
 
         Args:    catalog: "hive", a Hive metastore; "glue", AWS Glue's Data Catalog; "bigquery", the list of files that
                      BigQuery reads, with the SQL to run there.
                  options: Hudi's own keys, such as `hoodie.datasource.hive_sync.metastore.uris`.
-        Raises:  ConfigError for what no catalog can have, TableExists for a table of the same name at another place,
+        Raises:  ConfigError for settings that no catalog supports, TableExists for a table of the same name elsewhere,
                  UnsupportedTable for a column type that the catalog lacks, SchemaMismatch for other partition columns,
-                 StorageError when it refuses or does not answer. Nothing new is registered then.
+                 StorageError when it refuses or does not answer. After an error nothing new is registered.
         """
         from pyhudi.sync.calls import sync_now
 
@@ -629,12 +628,12 @@ class HudiTable(Readable):
         return sync_now(catalog, self._handle.fresh(), parsed.sync)
 
     def sync_check(self, engine: str | None = None, *, options: Options | None = None) -> SyncCheck:
-        """Which engines read the table as it is, which rows they would miss or show wrongly, and what to do about it.
+        """Check which engines read the table correctly, which rows they would miss or show wrongly, and what helps.
 
-        Where options name a catalog, what is registered there is compared with what is here. Nothing is changed, there
-        or here. Rows that only log files have are counted while these are small (docs/engines.md).
+        If options name a catalog, its entry is compared with the table. Neither is changed. Rows that only log files
+        have are counted if these files are small (docs/engines.md).
 
-        Args:    engine: "athena", "trino", "duckdb" and so on; None: all that the rules know.
+        Args:    engine: "athena", "trino", "duckdb" and so on; None: all engines with rules.
                  options: Hudi's own keys, such as `hoodie.datasource.hive_sync.metastore.uris`.
         Returns: a result that is true without problems and prints as a table.
         Raises:  ConfigError for an unknown engine, StorageError when the catalog does not answer.
@@ -645,16 +644,15 @@ class HudiTable(Readable):
         return check_now(engine, self._handle.fresh(), parsed)
 
     def export_metadata(self, format: str, *, options: Options | None = None) -> ExportResult:
-        """Let engines of another format read the table: its metadata over the table's own files, which stay as they
-        are.
+        """Write metadata of another format over the table's own files, so that its engines can read the table.
 
-        Each commit since the last export is a version of its own. Merge-on-read tables are exported as their base
+        Each commit since the last export becomes a separate version. Merge-on-read tables are exported as their base
         files. Options make each commit do it (docs/exports.md).
 
         Args:    format: "delta" or "iceberg".
-                 options: Hudi's own keys, and ours of exports.
-        Raises:  ConfigError for another format, MissingLibrary, UnsupportedTable and SchemaMismatch for what the format
-                 can't say, WriteConflict when other exports were faster again and again, StorageError.
+                 options: Hudi's own keys, and PyHudi's for exports.
+        Raises:  ConfigError for another format, MissingLibrary, UnsupportedTable and SchemaMismatch if the format can't
+                     express the table, WriteConflict if other exports keep being faster, StorageError.
         """
         from pyhudi.exports.export import export_now
 
@@ -662,9 +660,9 @@ class HudiTable(Readable):
         return export_now(format, self._handle.fresh(), parsed.export)
 
     def drop(self) -> None:
-        """Delete the table: its rows, its history, and all else in its folder. Nobody may use it meanwhile.
+        """Delete the table: its rows, its history, and everything else in its folder. No other process may use it.
 
-        A call that died leaves no table; delete the folder to remove its remaining files. Raises StorageError.
+        A dead call leaves no table; delete the folder to remove its remaining files. Raises StorageError.
         """
         from pyhudi.actions.save_modes import remove_table
 
@@ -673,7 +671,7 @@ class HudiTable(Readable):
     if not TYPE_CHECKING:  # a type checker knows the names
 
         def __getattr__(self, name: str) -> NoReturn:
-            """Names of earlier releases and of other libraries are told ours. Raises AttributeError."""
+            """Suggest PyHudi's name for names of earlier releases and other libraries. Raises AttributeError."""
             raise no_attribute(self, name)
 
     def __repr__(self) -> str:

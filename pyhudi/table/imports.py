@@ -1,7 +1,7 @@
-"""Rows that exist elsewhere: `add_files` of Parquet files, `pyhudi.import_table` of an Iceberg or Delta table.
+"""Imports of rows: `add_files` of Parquet files, `pyhudi.import_table` of an Iceberg or Delta table.
 
-The libraries of these formats read the current snapshot, so rows that were deleted there do not come. They are imported
-when one calls. Batches go from their reader into a bulk insert, and only some are in memory.
+The libraries of these formats read the current snapshot, so rows that were deleted there are not imported. The
+libraries are loaded on use. Their batches are streamed into a bulk insert, and only some are in memory.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _METADATA = ".metadata.json"
 
 @dataclass(frozen=True, slots=True)
 class _Snapshot:
-    """The rows of another format's table, to be read once, and the columns that it is partitioned by as they are."""
+    """The rows of another format's table, to be read once, and the columns by whose values it is partitioned."""
 
     rows: pa.RecordBatchReader
     partition_columns: tuple[str, ...]
@@ -73,7 +73,7 @@ def import_table(
 
     Args:
         source: the folder of the other table; for Iceberg also a `*.metadata.json`.
-        kind: iceberg or delta; None: what the folder looks like.
+        kind: iceberg or delta; None: detected from the folder.
         record_key: the key fields; None: Hudi's generated keys.
         partition_by: the partition fields; None: the columns by whose values the source is partitioned.
         source_options: options of the other library for the source's store.
@@ -125,14 +125,14 @@ def _iceberg(place: Storage, options: dict[str, str]) -> _Snapshot:
         table = tables.StaticTable.from_metadata(_newest_metadata(place), options)
         rows = table.scan().to_arrow_batch_reader()
         spec, schema = table.spec(), table.schema()
-    except Exception as error:  # the library's own, and those of its file systems
+    except Exception as error:  # errors of the library and of its file systems
         raise _unreadable(place, "pyiceberg", error) from error
     names = [schema.find_column_name(field.source_id) for field in spec.fields if str(field.transform) == "identity"]
     return _Snapshot(rows, tuple(name for name in names if name))
 
 
 def _newest_metadata(place: Storage) -> str:
-    """The newest metadata file: the one that the hint of a table without catalog names, else the last version."""
+    """The newest metadata file: that of the version hint of a table without a catalog, else the last version."""
     if place.root.endswith(_METADATA):
         return place.root
     if place.stat(_VERSION_HINT) is not None:
@@ -145,7 +145,7 @@ def _newest_metadata(place: Storage) -> str:
 
 
 def _version(name: str) -> int:
-    """The number at the head of `v3.metadata.json` and `00003-<uuid>.metadata.json`."""
+    """The leading number of `v3.metadata.json` and `00003-<uuid>.metadata.json`."""
     digits = name.removeprefix("v").partition(".")[0].partition("-")[0]
     return int(digits) if digits.isdecimal() else -1
 
@@ -164,7 +164,7 @@ def _delta(place: Storage, options: dict[str, str]) -> _Snapshot:
 
 
 def _stored(kind: pa.DataType) -> pa.DataType:
-    """The type without views, which files don't have."""
+    """The type without views, which files can't store."""
     if pa.types.is_string_view(kind):
         return pa.string()
     if pa.types.is_binary_view(kind):
@@ -192,7 +192,7 @@ _FOOTERS_AT_ONCE = 8
 
 @dataclass(frozen=True, slots=True)
 class _ParquetFile:
-    """A file to be added. `path`: in its storage."""
+    """A file to add. `path`: in its storage."""
 
     storage: Storage
     path: str
@@ -238,17 +238,17 @@ def add_files(
 
 
 def _files(paths: object, options: Mapping[str, object]) -> list[_ParquetFile]:
-    """All Parquet files, those of folders in order. Raises ConfigError for none, and for files of other tables."""
+    """All Parquet files, those of folders in order. Raises ConfigError if there are none, and for files of tables."""
     one = isinstance(paths, str | os.PathLike)
-    listed = [paths] if one else list(paths) if isinstance(paths, Iterable) else []
-    files = [file for path in listed for file in _files_at(cast("PathLike", path), options)]
+    path_list = [paths] if one else list(paths) if isinstance(paths, Iterable) else []
+    files = [file for path in path_list for file in _files_at(cast("PathLike", path), options)]
     files = [file for file in files if META_FOLDER not in str(file).split("/")]
     if not files:
         raise ConfigError("add_files: no Parquet files are named; give files, or folders with *.parquet in them.")
     hudis = next((str(file) for file in files if BaseFileName.parse(file.path.rpartition("/")[2])), None)
     if hudis is not None:
         raise ConfigError(
-            f"add_files: {hudis!r} is a base file of a Hudi table, which has rows that later ones have replaced. Read "
+            f"add_files: {hudis!r} is a base file of a Hudi table, with rows that later ones have replaced. Read "
             "that table instead: table.bulk_insert(HudiTable.open(path).scan(columns))."
         )
     check_in_no_table({file.storage.root for file in files}, options)
@@ -272,24 +272,24 @@ def _files_at(path: PathLike, options: Mapping[str, object]) -> list[_ParquetFil
 
 
 def _rows_of(files: Sequence[_ParquetFile], meta: MetaClient) -> Callable[[], pa.RecordBatchReader]:
-    """What opens the rows of the files as a stream. Raises SchemaMismatch for files that don't go together."""
+    """A function that opens the rows of the files as a stream. Raises SchemaMismatch for incompatible files."""
     with ThreadPoolExecutor(_FOOTERS_AT_ONCE, thread_name_prefix="hudi-footers") as pool:
         schemas = list(dict.fromkeys(pool.map(_ParquetFile.schema, files)))
     try:
         inside = pa.unify_schemas(schemas, promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise SchemaMismatch(f"add_files: the files can't be read as one table: {error}.") from error
-    named = pa.schema([meta.table_schema().field(name) for name in _in_folders(files, inside, meta)])
-    schema = pa.schema([field for field in (*inside, *named) if field.name not in META_COLUMNS])
-    return lambda: pa.RecordBatchReader.from_batches(schema, _batches(files, schema, named))
+    from_folders = pa.schema([meta.table_schema().field(name) for name in _in_folders(files, inside, meta)])
+    schema = pa.schema([field for field in (*inside, *from_folders) if field.name not in META_COLUMNS])
+    return lambda: pa.RecordBatchReader.from_batches(schema, _batches(files, schema, from_folders))
 
 
-def _batches(files: Sequence[_ParquetFile], schema: pa.Schema, named: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows of one file after the other: a row group is in memory at a time, of a large one some pages."""
-    folders = ds.partitioning(named, flavor="hive")
+def _batches(files: Sequence[_ParquetFile], schema: pa.Schema, from_folders: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows of one file after the other; only one row group, or some pages of a large one, is in memory."""
+    folders = ds.partitioning(from_folders, flavor="hive")
     for file in files:
-        values = ds.get_partition_keys(folders.parse(f"{file.folder}/")) if named.names else {}
-        added = [(field, pa.scalar(values.get(field.name), field.type)) for field in named]
+        values = ds.get_partition_keys(folders.parse(f"{file.folder}/")) if from_folders.names else {}
+        added = [(field, pa.scalar(values.get(field.name), field.type)) for field in from_folders]
         with file.opened() as reader:
             for batch in reader.batches([name for name in reader.schema.names if name in schema.names], _BATCH_ROWS):
                 for field, value in added:
@@ -298,7 +298,7 @@ def _batches(files: Sequence[_ParquetFile], schema: pa.Schema, named: pa.Schema)
 
 
 def _in_folders(files: Sequence[_ParquetFile], inside: pa.Schema, meta: MetaClient) -> list[str]:
-    """Partition columns that the folder of every file names, and that no file has."""
+    """Partition columns that are in every file's folder name, and in no file."""
     fields = [name for name in meta.config.partition_fields if name in meta.table_schema().names]
     folders = [{part.partition("=")[0] for part in file.folder.split("/") if "=" in part} for file in files]
     return [name for name in fields if name not in inside.names and all(name in folder for folder in folders)]

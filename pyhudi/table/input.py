@@ -1,6 +1,6 @@
 """The data of callers as Arrow: tables and batches, pandas, polars, Arrow's C stream, dicts, functions, files.
 
-`ArrowInput` reads nothing without need: a stream stays a stream, and the write reads it once.
+`ArrowInput` reads only what it needs: a stream remains a stream, and the write reads it once.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ __all__ = [
 
 
 class NamedColumns(Protocol):
-    """A DataFrame of pandas or polars, as far as its columns are looked at one by one."""
+    """A DataFrame of pandas or polars, for checks of its single columns."""
 
     @property
     def columns(self) -> Iterable[object]: ...
@@ -59,16 +59,18 @@ class NamedColumns(Protocol):
 
 
 def check_frame(data: object) -> None:
-    """Raises SchemaMismatch for DataFrames with a name twice, and for polars columns of Python objects: Arrow gets the
-    addresses of these.
+    """Raise SchemaMismatch for DataFrames with a name twice, and for polars columns of Python objects, of which Arrow
+    would get the addresses.
     """
     module = type(data).__module__.partition(".")[0]
     if type(data).__name__ != "DataFrame" or module not in ("pandas", "polars"):
         return
     names = [str(name) for name in cast("NamedColumns", data).columns]
-    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else ()
-    if twice:
-        raise SchemaMismatch(f"The DataFrame has several columns called {', '.join(twice)}. Rename or drop the others.")
+    duplicates = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else ()
+    if duplicates:
+        raise SchemaMismatch(
+            f"The DataFrame has several columns called {', '.join(duplicates)}. Rename or drop the others."
+        )
     if module == "polars":
         kinds = cast("Mapping[str, object]", getattr(data, "schema", {}))
         objects = [name for name, kind in kinds.items() if str(kind).startswith("Object")]
@@ -86,7 +88,7 @@ def check_frame(data: object) -> None:
 
 
 def column_refused(data: object, error: BaseException, schema: pa.Schema | None) -> SchemaMismatch:
-    """The error for data that Arrow does not take, with the column at fault where it can be told."""
+    """The error for data that Arrow refuses, with the column at fault if it can be determined."""
     for name, convert in _columns(data):
         try:
             convert()
@@ -101,7 +103,7 @@ def column_refused(data: object, error: BaseException, schema: pa.Schema | None)
 
 
 def _columns(data: object) -> Iterable[tuple[str, Callable[[], object]]]:
-    """Each column by its name, and what makes an Arrow column of it."""
+    """Each column's name, and a function that converts it to Arrow."""
     if type(data).__name__ != "DataFrame":
         return
     frame, is_pandas = cast("NamedColumns", data), type(data).__module__.startswith("pandas")
@@ -127,7 +129,7 @@ TableInput: TypeAlias = (
     "Sequence[ArrowStream | ArrowArray] | Iterator[ArrowStream | ArrowArray] | Callable[[], object] | RowFiles"
 )
 ArrowRows: TypeAlias = "pa.Table | pa.RecordBatchReader | ReopenedRows"
-_ASKED_AGAIN = frozenset({"polars", "duckdb", "ibis", "pyhudi"})  # of types with __arrow_c_stream__
+_REREADABLE = frozenset({"polars", "duckdb", "ibis", "pyhudi"})  # of types with __arrow_c_stream__
 
 
 class WriteInput(Protocol):
@@ -135,7 +137,7 @@ class WriteInput(Protocol):
 
     @property
     def session_options(self) -> Mapping[str, str]:
-        """Hudi's options of the session, which come after those of the call."""
+        """Hudi's options of the session; options of the call override them."""
         ...
 
     def column_names(self, table: MetaClient | None) -> tuple[str, ...]:
@@ -143,8 +145,8 @@ class WriteInput(Protocol):
         ...
 
     def fetched(self, options: WriteOptions, keys: Iterable[str]) -> ArrowRows | SparkDataFrame:
-        """The rows in this process; a DataFrame that has too many of them as it is. `keys`: of the options that the
-        caller gave.
+        """The rows in this process; a DataFrame with too many of them is returned unchanged. `keys`: of the caller's
+        options.
         """
         ...
 
@@ -153,7 +155,7 @@ class WriteInput(Protocol):
 class ArrowInput:
     """Rows that are Arrow, or become it here.
 
-    `data`: what `to_arrow_rows` takes. `key_columns`: those that the options of the write name.
+    `data`: as for `to_arrow_rows`. `key_columns`: the key columns in the options of the write.
     """
 
     data: TableInput
@@ -169,8 +171,8 @@ class ArrowInput:
         return rows_to_write(self.data) if self._rows is None else self._rows
 
     def _schema(self, table: MetaClient) -> pa.Schema:
-        """The table's columns. For files with the partition columns that a table's own files leave out: text there
-        would get a type of its own.
+        """The table's columns. For files, including the partition columns that the table's own files leave out: text
+        there would get another type.
         """
         if not isinstance(self.data, RowFiles):
             return table.table_schema()
@@ -180,23 +182,23 @@ class ArrowInput:
 
 
 def is_spark_frame(data: object) -> TypeGuard[SparkDataFrame]:
-    """True for a Spark DataFrame, classic or Connect, told by its type's name: pyspark need not be there."""
+    """True for a Spark DataFrame, classic or Connect, by its type's name, without importing pyspark."""
     kind = type(data)
     return kind.__module__.partition(".")[0] == "pyspark" and kind.__name__ == "DataFrame"
 
 
 def rows_to_write(data: TableInput, schema: pa.Schema | None = None, key_columns: Collection[str] = ()) -> ArrowRows:
-    """Rows as `to_arrow_rows` has them. Those of a source that can be asked again are read anew for every attempt.
+    """Rows as from `to_arrow_rows`. A source that can be read repeatedly is read again for every attempt.
 
-    Sources of that kind: datasets, polars, DuckDB, Ibis, tables and scans of PyHudi, and functions.
+    Such sources are datasets, polars, DuckDB, Ibis, tables and scans of PyHudi, and functions.
     """
     rows = to_arrow_rows(data, schema, key_columns)
     if isinstance(rows, pa.Table) or not _can_be_asked_again(data):
         return rows
-    opened = [rows]
+    first_rows = [rows]
 
     def stream() -> pa.RecordBatchReader:
-        again = opened.pop() if opened else to_arrow_rows(data, schema, key_columns)
+        again = first_rows.pop() if first_rows else to_arrow_rows(data, schema, key_columns)
         return again.to_reader() if isinstance(again, pa.Table) else again
 
     return ReopenedRows(rows.schema, stream)
@@ -205,7 +207,7 @@ def rows_to_write(data: TableInput, schema: pa.Schema | None = None, key_columns
 def _can_be_asked_again(data: object) -> bool:
     return (
         callable(data)
-        or _library(data) in _ASKED_AGAIN
+        or _library(data) in _REREADABLE
         or (type(data).__module__.startswith("pyarrow._dataset") and not hasattr(data, "to_reader"))
     )
 
@@ -223,10 +225,10 @@ def to_arrow_rows(
         data: pyarrow Table, RecordBatch, RecordBatchReader or Dataset; pandas DataFrame; polars DataFrame or LazyFrame;
             an object with `__arrow_c_stream__` (DuckDB, Ibis) or `__arrow_c_array__`; a list of dicts, a dict of lists;
             a list or an iterator of batches; a function without arguments that returns one of these.
-        schema: the table's columns: they type a list of dicts, and columns that hold nothing but nulls.
-        key_columns: further columns of the table. A pandas index that has the name of a column is one; others are
+        schema: the table's columns: they type a list of dicts, and columns that hold only nulls.
+        key_columns: additional columns of the table. A pandas index with the name of a column becomes one; others are
             left out.
-    Raises: ConfigError for anything else; SchemaMismatch for a column that has no one type, or not the table's.
+    Raises: ConfigError for other data; SchemaMismatch for a column without a single type, or not of the table's type.
     """
     if isinstance(data, pa.Table | pa.RecordBatchReader):
         return _with_typed_nulls(_plain(data, schema), schema)
@@ -249,8 +251,8 @@ def _converted(data: object, schema: pa.Schema | None, names: Collection[str]) -
         return data.read(schema)
     module = type(data).__module__.partition(".")[0]
     if type(data).__name__ == "Series" or isinstance(data, pa.Array | pa.ChunkedArray):
-        way = "series.to_frame()" if hasattr(data, "to_frame") else "pyarrow.table({'name': array})"
-        raise ConfigError(f"{_name(data)} is one column, and rows have several: {way}. Nothing was written.")
+        conversion = "series.to_frame()" if hasattr(data, "to_frame") else "pyarrow.table({'name': array})"
+        raise ConfigError(f"{_name(data)} is one column, and rows have several: {conversion}. Nothing was written.")
     if isinstance(data, str | bytes | os.PathLike):
         raise ConfigError(
             f"The data is {data!r:.100}, not rows. Parquet files are added by table.maintenance.add_files(path), "
@@ -292,13 +294,13 @@ def _converted(data: object, schema: pa.Schema | None, names: Collection[str]) -
 
 
 def _with_index(frame: pd.DataFrame, names: Collection[str]) -> pd.DataFrame:
-    """A pandas frame with those levels of its index as columns that the table or the write has as columns."""
+    """A pandas frame with those levels of its index as columns that are columns of the table or the write."""
     levels = [name for name in frame.index.names if name in names and name not in frame.columns]
     return frame.reset_index(level=levels) if levels else frame
 
 
 def _from_batches(parts: Iterator[object]) -> pa.RecordBatchReader:
-    """Batches, or tables, one after the other as a stream; the first one says the columns."""
+    """Batches, or tables, one after the other as a stream; the first one decides the columns."""
     first = next(parts, None)
     if first is None:
         raise ConfigError("The iterator of batches has none, so it names no columns. Nothing was written.")
@@ -319,10 +321,10 @@ def _from_batches(parts: Iterator[object]) -> pa.RecordBatchReader:
 
 
 def _plain(data: pa.Table | pa.RecordBatchReader, schema: pa.Schema | None) -> pa.Table | pa.RecordBatchReader:
-    """The same rows in forms that kernels take: views, runs and dictionaries of views (polars) become their values.
+    """The rows in forms that kernels support: views, runs and dictionaries of views (polars) become their values.
 
-    Avro has no unsigned integers of 64 bits: they become decimals of 20 digits, as Spark reads them from Parquet, and
-    where the table's column has signed ones these; one that is too large for them is refused as it is read.
+    Avro has no unsigned integers of 64 bits: they become decimals of 20 digits, as Spark reads them from Parquet, or
+    signed integers if the table's column has these; a value that is too large for them is refused as it is read.
     """
     plain = pa.schema([field.with_type(_signed(field, schema)) for field in data.schema])
     if plain.equals(data.schema):
@@ -336,7 +338,7 @@ Batch = TypeVar("Batch", pa.Table, pa.RecordBatch)
 
 
 def _with_signed(rows: Batch, plain: pa.Schema) -> Batch:
-    """The rows with their unsigned columns as `plain` has them. Raises SchemaMismatch for one that is too large."""
+    """The rows with their unsigned columns in the types of `plain`. Raises SchemaMismatch for values too large."""
     for at, (column, target) in enumerate(zip(rows.schema, plain, strict=True)):
         if pt.is_uint64(column.type):
             try:
@@ -359,7 +361,7 @@ def _signed(field: pa.Field, schema: pa.Schema | None) -> pa.DataType:
 def _with_typed_nulls(
     data: pa.Table | pa.RecordBatchReader, schema: pa.Schema | None
 ) -> pa.Table | pa.RecordBatchReader:
-    """A column without values has no type in pandas and Arrow; it gets the table's."""
+    """Give columns without values, which have no type in pandas and Arrow, the table's type."""
     table_columns = set() if schema is None else set(schema.names)
     untyped = [field.name for field in data.schema if pa.types.is_null(field.type) and field.name in table_columns]
     if schema is None or not untyped:
@@ -383,7 +385,7 @@ def _name(data: object) -> str:
 
 
 def input_of(data: TableInput, spark: SparkSession | None, key_columns: frozenset[str] = frozenset()) -> WriteInput:
-    """Data of a caller, as a write takes it. `key_columns`: what a pandas index may be called to count."""
+    """A caller's data as input of a write. `key_columns`: names of pandas index levels that become columns."""
     if not is_spark_frame(data):
         return ArrowInput(data, session_options(spark), key_columns)
     from pyhudi.spark.frame_input import FrameInput  # pyspark is loaded only when it is used
@@ -392,10 +394,10 @@ def input_of(data: TableInput, spark: SparkSession | None, key_columns: frozense
 
 
 def choose_writer(source: WriteInput, options: WriteOptions, keys: Iterable[str]) -> tuple[Frame, Engine]:
-    """Who writes: this process rows that it has, and the few of a small DataFrame; Spark the DataFrame of many.
+    """Choose the writer: this process for its own rows and those of a small DataFrame, Spark for a large one.
 
-    Args:    keys: of the options that the caller gave.
-    Returns: the rows as a frame, and the engine that it is for.
+    Args:    keys: of the caller's options.
+    Returns: the rows as a frame, and its engine.
     """
     rows = source.fetched(options, keys)
     if not is_spark_frame(rows):

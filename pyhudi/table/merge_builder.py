@@ -1,4 +1,4 @@
-"""Merge: rows of a source meet those of a table; what happens then are clauses, which are added one by one.
+"""Merge: rows of a source are matched with those of a table; clauses say what to do with them.
 
 table.merge(changes).when_matched_delete("source.gone").when_matched_update_all().when_not_matched_insert_all().execute()
 """
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Merge"]
 
-# What runs a merge on a condition is on a higher floor.
+# The function that runs a merge on a condition is on a higher floor.
 _MERGES_ON: Registry[Callable[[Merge], WriteResult]] = Registry("merge", {"SQL": "pyhudi.sql.dml.merge_on:merge_on"})
 
 
 @dataclass(frozen=True, slots=True)
 @checked_methods
 class Merge:
-    """A merge that has been described and not run yet. Each method returns a new one with one more clause.
+    """The description of a merge; `execute` runs it. Each other method returns a new one with one more clause.
 
-    A row takes the first clause of its kind whose condition is true, and stays as it is when there is none. Conditions
-    are those of `HudiTable.scan`; `source.x` and `target.x` say which side is meant, a bare `x` is the table's, in
-    clauses for new rows the source's. Values to set are as in `HudiTable.update`: a text is SQL (`"source.x"`,
-    `"target.n + source.n"`, and a text itself `"'new'"`); expressions such as
-    `pyarrow.compute.field("source", "x") + 1`; functions of the table's rows and the source's; other Python values.
+    A row takes the first clause of its kind whose condition is true; without one it stays unchanged. Conditions are
+    those of `HudiTable.scan`; `source.x` and `target.x` name the side, a bare `x` is the table's, in clauses for new
+    rows the source's. Values to set are as in `HudiTable.update`: text is SQL (`"source.x"`, `"target.n + source.n"`,
+    a constant text `"'new'"`); expressions such as `pyarrow.compute.field("source", "x") + 1`; functions of the table's
+    rows and the source's; other Python values.
     """
 
     storage: Storage
@@ -66,7 +66,7 @@ class Merge:
         return self._and(When.MATCHED, "update", condition, set_values("when_matched_update", set, has_all=True))
 
     def when_matched_update_all(self, condition: Where = None) -> Merge:
-        """Take all columns from the source that it has. The row keeps its key and its partition."""
+        """Set all columns that the source has. The row keeps its key and its partition."""
         return self._and(When.MATCHED, "update", condition)
 
     def when_matched_delete(self, condition: Where = None) -> Merge:
@@ -74,7 +74,7 @@ class Merge:
         return self._and(When.MATCHED, "delete", condition)
 
     def when_not_matched_insert(self, values: Mapping[str, object] | Literal["*"], condition: Where = None) -> Merge:
-        """Insert source rows with new keys; columns that are not named become null, keys are the source's. "*" means
+        """Insert source rows with new keys; unnamed columns become null, keys are the source's. "*" means
         all columns, as `when_not_matched_insert_all`.
         """
         return self._and(
@@ -98,15 +98,15 @@ class Merge:
         """Run the merge as one commit.
 
         Raises: ConfigError when `on` is not the key, when a key is in the source more than once, and for clauses that
-            don't fit the columns; WriteConflict when another write changed the same file groups meanwhile.
+            don't fit the columns; WriteConflict if another write has changed the same file groups since.
         """
         if not self.clauses:
-            raise ConfigError("The merge has no clause; say what happens, such as .when_matched_update_all().")
+            raise ConfigError("The merge has no clause; add one, such as .when_matched_update_all().")
         meta = MetaClient.load(self.storage)
         on = self.on
         if isinstance(on, str) and not _names_columns(on, meta):
             on = _equal_columns(on)
-            # A key is looked for in its partition; a condition that does not name that means every partition.
+            # Keys are looked up in their partition; a condition without it means all partitions.
             if set(on) != {*meta.config.record_key_fields, *meta.config.partition_fields}:
                 return _MERGES_ON.load("SQL")(self)
         parsed = WriteOptions.parse(self.options, session_options(self.spark), meta.config)
@@ -128,7 +128,7 @@ class Merge:
 
 
 def _names_columns(on: str, meta: MetaClient) -> bool:
-    """Is this the name of a column, and no condition?"""
+    """True for the name of a column, which is no condition."""
     config = meta.config
     names = (*config.record_key_fields, *config.partition_fields, *meta.table_schema().names)
     return on in names or (on.isidentifier() and on.lower() not in ("true", "false", "null"))
@@ -151,13 +151,13 @@ def _equal_columns(on: str) -> list[str]:
 
 
 def _check_on(on: str | Sequence[str] | None, meta: MetaClient) -> None:
-    """Rows meet by the table's key; other columns would not say which row is meant."""
+    """Check that rows match by the table's key; other columns would not identify a row."""
     if on is None:
         return
     fields = [on] if isinstance(on, str) else list(on)
     keys, partitions = meta.config.record_key_fields, meta.config.partition_fields
     if not set(keys) <= set(fields) <= {*keys, *partitions}:
         raise ConfigError(
-            f"on={on!r}: rows of this table meet by its record key, {', '.join(keys) or 'which it does not have'}"
+            f"on={on!r}: rows of this table match by its record key, {', '.join(keys) or 'which it does not have'}"
             f"{' (and the partition columns ' + ', '.join(partitions) + ')' if partitions else ''}. Leave on out."
         )

@@ -1,10 +1,10 @@
 """A scan as a source of polars: its columns, filters and `head` reach the files.
 
-polars hands a source the columns that a query needs, its filter, and the number of rows that are enough. The filter is
-read from polars' JSON of it. What is not known there isn't pushed down, so that the scan returns more rows; polars'
-own filter runs over all of them, and decides.
+polars passes a source the columns that a query needs, its filter, and the number of rows that suffice. The filter is
+parsed from its JSON form. Unknown parts are not pushed down, so that the scan returns more rows; polars applies its own
+filter to all of them.
 
-The number of rows counts before the filter: `frame.head(10).filter(...)`. Where both are given, only the number is
+The number of rows applies before the filter: `frame.head(10).filter(...)`. If both are set, only the number is
 pushed down.
 """
 
@@ -51,7 +51,7 @@ def polars_source(scan: LazyRows) -> LazyFrame:
 
 @dataclass(frozen=True)
 class _Source:
-    """What polars calls for the rows of a query."""
+    """The function that polars calls for the rows of a query."""
 
     scan: LazyRows
 
@@ -63,7 +63,7 @@ class _Source:
         if with_columns is not None or condition is not None:
             try:
                 scan = self.scan.narrowed(with_columns, condition)
-            except ConfigError:  # polars compares types that a filter of ours does not
+            except ConfigError:  # polars compares types that PyHudi's filters do not
                 scan = self.scan.narrowed(with_columns)
         for batch in scan.first_rows(n_rows).to_batches():
             frame = _frame(pa.Table.from_batches([batch]))
@@ -77,10 +77,10 @@ def _frame(rows: pa.Table) -> DataFrame:
 
 
 def _condition(predicate: Expr, schema: pa.Schema) -> Predicate | None:
-    """A condition that every row which passes the filter fulfils. None: nothing of it is known."""
+    """A condition that every row fulfils which passes the filter. None: no part of the filter is known."""
     try:
         tree = json.loads(predicate.meta.serialize(format="json"))
-    except Exception:  # whatever polars can't write as JSON, a Python function among it
+    except Exception:  # filters that polars can't write as JSON, such as Python functions
         return None
     kinds = {field.name: field.type for field in schema}
     return polars_predicate(tree, lambda column: kinds.get(column.path[0]))

@@ -1,6 +1,6 @@
-"""Readable: the rows of a query as what Python's data tools have. Its kinds are HudiTable, TableAt and Scan.
+"""Readable: the rows of a query in the forms of Python's data tools. Its subclasses are HudiTable, TableAt and Scan.
 
-No library of these is needed for anything else, so each is imported when it is asked for.
+The libraries of these tools are needed for nothing else, so each is imported on use.
 """
 
 from __future__ import annotations
@@ -68,14 +68,14 @@ class SelectedRows(Protocol):
 
 @checked_methods
 class Readable(ABC):
-    """Rows that can be taken in several forms. `columns`, `where` and `meta_columns` are those of `HudiTable.scan`."""
+    """Rows that can be read in several forms. `columns`, `where` and `meta_columns` are those of `HudiTable.scan`."""
 
     __slots__ = ()
     _meta_columns_in_head: ClassVar[bool | None] = False
 
     @abstractmethod
     def _selected(self, columns: Sequence[str] | None, where: Where, meta_columns: bool | None) -> SelectedRows:
-        """The query of these columns and rows. `meta_columns`: None: those that the kind has by itself."""
+        """The query of these columns and rows. `meta_columns`: None: the default of the subclass."""
 
     def to_batches(
         self,
@@ -161,7 +161,7 @@ class Readable(ABC):
         meta_columns: bool | None = None,
         connection: duckdb.DuckDBPyConnection | None = None,
     ) -> duckdb.DuckDBPyRelation:
-        """The rows as a relation of DuckDB, which reads them when it is asked, and again each time.
+        """The rows as a relation of DuckDB, which reads them again for each query.
 
         Args:   connection: None: DuckDB's own, that of `duckdb.sql`.
         Raises: MissingLibrary.
@@ -174,7 +174,7 @@ class Readable(ABC):
         rows = scan.to_dataset() if scan.limit is None else scan.to_arrow()
         if not rows.schema.names:
             raise ConfigError(
-                "to_duckdb needs a column, and columns=[] names none. `count()` says how many rows there are."
+                "to_duckdb needs a column, and columns=[] names none. `count()` returns the number of rows."
             )
         return (duckdb if connection is None else connection).from_arrow(rows)
 
@@ -233,8 +233,8 @@ class Readable(ABC):
         *,
         meta_columns: bool | None = None,
     ) -> pa.Table:
-        """The first `n` rows; no more is read than they need: a row group of the first file, as a rule. A table shows
-        its data columns, and Hudi's with `meta_columns`.
+        """The first `n` rows; usually only one row group of the first file is read. A table shows its data columns, and
+        Hudi's with `meta_columns`.
         """
         meta_columns = self._meta_columns_in_head if meta_columns is None else meta_columns
         return self._selected(columns, where, meta_columns).first_rows(n).read_rows(threads=1).read_all()
@@ -242,8 +242,8 @@ class Readable(ABC):
     def count(self, where: Where = None) -> int:
         """Number of rows.
 
-        Footers tell it, without a read, where no log files are merged and no filter is given, or one of partition
-        columns. With another filter its columns are read, but for row groups that statistics decide.
+        It comes from footers if no log files are merged and the filter, if any, has only partition columns. With other
+        filters their columns are read, except in row groups that statistics decide.
         """
         return self._selected(None, where, None).count_rows()
 
@@ -259,16 +259,14 @@ class Readable(ABC):
         return self._selected(None, None, None).schema.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Lets pyarrow, polars, DuckDB and others take all rows. Of a requested schema with fewer columns no others are
-        read.
-        """
+        """All rows, for pyarrow, polars, DuckDB and others. Only the columns of a requested schema are read."""
         from pyhudi.table.dataset import arrow_stream
 
         return arrow_stream(self._selected(None, None, None), requested_schema)
 
 
 def polars_frame(rows: Callable[[], pa.Table]) -> pl.DataFrame:
-    """Rows as a polars DataFrame. `rows` reads them, once it is known that polars is there. Raises MissingLibrary."""
+    """Rows as a polars DataFrame. `rows` is called after polars is imported. Raises MissingLibrary."""
     try:
         import polars
     except ImportError as error:

@@ -1,11 +1,11 @@
 """Overwriting the rows that pass a filter, in one commit: `HudiTable.overwrite(data, where=...)`.
 
-The new rows must pass the filter, which is checked before anything is written. How the old ones go depends on the
-filter and the table:
+The new rows must pass the filter, which is checked before anything is written. How the old ones are removed depends on
+the filter and the table:
 
-    partition columns alone      their partitions are overwritten; no row of them is read
-    a table with record keys     old rows are deleted and new ones upserted; a new row takes the place of its key
-    a table without              old rows are deleted and new ones inserted
+    only partition columns       their partitions are overwritten; none of their rows is read
+    a table with record keys     old rows are deleted and new ones upserted; a new row replaces that of its key
+    a table without them         old rows are deleted and new ones inserted
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ if TYPE_CHECKING:
 __all__ = ["overwrite", "write_where"]
 
 _OPERATION = "OVERWRITE"
-_ROWS = "_pyhudi_rows"  # how many rows the one that is shown stands for
+_ROWS = "_pyhudi_rows"  # the number of rows that the example represents
 _PLAIN_GENERATORS = ("SIMPLE", "COMPLEX")
-_RUNS = 5  # of a change whose rows were read before it: others may write in between
+_RUNS = 5  # attempts of a change whose rows are read before it, because others may write in between
 
 
 def overwrite(
@@ -74,7 +74,7 @@ def overwrite(
 def write_where(
     storage: Storage, data: TableInput, where: Where, options: Options, mode: str, spark: SparkSession | None
 ) -> WriteResult | None:
-    """`write_hudi(where=...)`. A table that is not there yet is made."""
+    """`write_hudi(where=...)`. A missing table is created."""
     if canonical_mode(mode, has_replace=True) != "overwrite":
         raise ConfigError(f"where= says which rows mode='overwrite' replaces; found mode={mode!r}.")
     session = spark if spark is not None else getattr(data, "sparkSession", None)
@@ -90,17 +90,17 @@ def write_where(
 def _replaced(
     storage: Storage, data: TableInput, where: Where, options: Options, spark: SparkSession | None
 ) -> WriteResult:
-    """Put rows in the place of those that pass `where`.
+    """Replace the rows that pass `where`.
 
     Raises: ConfigError for a row of `data` that does not pass; SchemaMismatch for columns that the table does not have;
-        WriteConflict when another write changed the same file groups meanwhile.
+        WriteConflict if another write has changed the same file groups since.
     """
     meta = MetaClient.load(storage)
     parsed = WriteOptions.parse(options, session_options(spark), meta.config)
     if parsed.schema_mode == "overwrite":
         raise ConfigError(
-            f"{storage.root}: schema_mode='overwrite' goes with an overwrite of the whole table; rows that don't pass "
-            "where= stay, and have the old columns."
+            f"{storage.root}: schema_mode='overwrite' needs an overwrite of the whole table; rows that don't pass "
+            "where= are kept, with the old columns."
         )
     schema, zone = meta.table_schema(), session_zone(spark)
     frame, engine = _rows(data, schema, parsed, options)
@@ -138,7 +138,7 @@ def _check_rows_pass(
 
 @dataclass(frozen=True, slots=True)
 class _Outside:
-    """Stream work: of each batch one row for which the condition is not true, and how many there are."""
+    """Stream work: for each batch one row for which the condition is not true, and the number of such rows."""
 
     condition: Predicate
     schema: pa.Schema
@@ -157,7 +157,7 @@ def _data_columns(schema: pa.Schema) -> list[str]:
 
 
 def _rows(data: TableInput, schema: pa.Schema | None, parsed: WriteOptions, options: Options) -> tuple[Frame, Engine]:
-    """The rows as a frame that can be read twice. A stream is taken into memory: it is checked before it is written."""
+    """The rows as a frame that can be read twice. A stream is read into memory: it is checked before it is written."""
     if not is_spark_frame(data):
         rows = to_arrow_rows(data, schema)
         return in_this_process(rows.read_all() if isinstance(rows, pa.RecordBatchReader) else rows)
@@ -170,15 +170,15 @@ def _rows(data: TableInput, schema: pa.Schema | None, parsed: WriteOptions, opti
 
 def _unknown_columns(names: Sequence[str], meta: MetaClient) -> SchemaMismatch:
     """The error for columns that the table does not have."""
-    way = "" if is_automatic(meta.config) else "by schema_mode='merge', or "
+    by_schema_mode = "" if is_automatic(meta.config) else "by schema_mode='merge', or "
     return SchemaMismatch(
         f"{meta.storage.root}: the new rows have the columns {', '.join(names)}, which the table does not have. Add "
-        f"them {way}by table.alter(AddColumn(...)), or leave them out. Nothing was changed."
+        f"them {by_schema_mode}by table.alter(AddColumn(...)), or leave them out. Nothing was changed."
     )
 
 
 def _by_partition(frame: Frame, predicate: Predicate, meta: MetaClient, parsed: WriteOptions) -> Overwrite | None:
-    """The overwrite of whole partitions; None where the filter is about more than the values of their paths."""
+    """The overwrite of whole partitions; None if the filter has other columns than their paths."""
     config = meta.config
     columns = columns_of(predicate)
     names = {column.path[0] for column in columns if len(column.path) == 1}
@@ -193,7 +193,7 @@ def _by_partition(frame: Frame, predicate: Predicate, meta: MetaClient, parsed: 
 
 @dataclass(frozen=True, slots=True)
 class _PartitionMatches:
-    """Does the filter hold for the rows of a partition? Its columns are those of the path."""
+    """A test if the filter holds for the rows of a partition. Its columns are those of the path."""
 
     paths: PathColumns
     predicate: Predicate
@@ -206,8 +206,8 @@ class _PartitionMatches:
         missing = [name for name in names if name not in values]
         if missing:
             raise ConfigError(
-                f"{self.meta.storage.root}: the path of the partition {partition_path!r} does not tell the value of "
-                f"{missing[0]}, so it is not known whether its rows are to be replaced. Nothing was changed."
+                f"{self.meta.storage.root}: the path of the partition {partition_path!r} does not contain the value of "
+                f"{missing[0]}, so it is unknown if its rows are to be replaced. Nothing was changed."
             )
         columns = [pa.array([values[name]], pa.string()).cast(schema.field(name).type) for name in names]
         row = pa.table(columns, schema=pa.schema([schema.field(name).with_nullable(True) for name in names]))
@@ -223,9 +223,9 @@ def _by_key(
     unknown: Iterable[str],
     zone: tzinfo | None,
 ) -> ChangeRows:
-    """Rows of known keys are replaced whole, new ones inserted, and the others that pass the filter deleted.
+    """The change that replaces whole rows of known keys, inserts new ones, and deletes the others that pass the filter.
 
-    `unknown`: columns of the rows that the table gets.
+    `unknown`: new columns of the rows, which the table gets.
     """
     config = meta.config
     names, schema = engine.schema(frame).names, meta.table_schema()
@@ -252,7 +252,7 @@ def _by_key(
 def _without_keys(
     frame: Frame, engine: Engine, where: Where, meta: MetaClient, parsed: WriteOptions, spark: SparkSession | None
 ) -> WriteResult:
-    """Rows that were named by where they are go, and the new ones get keys of their own."""
+    """Delete old rows by their locations, and insert the new ones with generated keys."""
     for run in range(_RUNS):
         now = meta.reload()
         zone = session_zone(spark)

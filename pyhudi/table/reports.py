@@ -1,4 +1,4 @@
-"""What HudiTable says of a table: columns, history, files, partitions, sizes, what came between two commits."""
+"""Reports of HudiTable: columns, history, files, partitions, sizes, the difference of two commits."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ def report(handle: TableHandle, path: str | os.PathLike[str] | None, options: Op
 
     if path is not None and "://" in os.fspath(path):
         raise ConfigError(
-            f"report({os.fspath(path)!r}) would write to another store; expected a path of this machine. Write the "
-            "page here and copy it, or take its text: table.inspect.report().html."
+            f"report({os.fspath(path)!r}) would write to another store; expected a path on this machine. Write the "
+            "page here and copy it, or use its text: table.inspect.report().html."
         )
 
     def looked_at(context: ActionContext) -> tuple[TableHealth, FileSystemView, MetaClient]:
@@ -126,12 +126,12 @@ def partitions(meta: MetaClient) -> pa.Table:
 
 
 def one_line(meta: MetaClient) -> str:
-    """A table as Python prints it."""
+    """The text of a table in Python."""
     return f"HudiTable({meta.config.table_name!r} at {meta.storage.root}: {meta.config.description})"
 
 
 def html(meta: MetaClient) -> str:
-    """A table as a notebook shows it."""
+    """The HTML of a table in a notebook."""
     config = meta.config
     last = meta.timeline.last_commit()
     pairs = {
@@ -147,7 +147,7 @@ def html(meta: MetaClient) -> str:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SizeStats(Result):
-    """Sizes of the newest files of all file groups, log files included, in bytes; 0 without files."""
+    """Sizes of the newest files of all file groups, including log files, in bytes; 0 without files."""
 
     files: int = 0
     total: int = 0
@@ -164,15 +164,15 @@ class SizeStats(Result):
         if len(sizes) == 0:
             return cls()
         values = np.asarray(sizes.to_numpy(zero_copy_only=False), np.int64)
-        tenth, half, most = (int(value) for value in np.percentile(values, (10, 50, 95)))
+        tenth, half, high = (int(value) for value in np.percentile(values, (10, 50, 95)))
         total = int(values.sum())
         mean = total // len(values)
-        return cls(len(values), total, int(values.min()), tenth, half, mean, most, int(values.max()))
+        return cls(len(values), total, int(values.min()), tenth, half, mean, high, int(values.max()))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CommitStats(Result):
-    """What one commit wrote. `amplification`: rows written for each updated row, None where none was updated."""
+    """The totals of one commit. `amplification`: rows written for each updated row, None if none was updated."""
 
     instant_time: str
     action: str
@@ -187,7 +187,7 @@ class CommitStats(Result):
 @dataclass(frozen=True, slots=True, repr=False)
 class TableStats(Result):
     """`commits`: those of the active timeline, newest first. `amplification`: rows written for each updated row by all
-    of them. Delta commits are left out of it: they append, and the compaction rewrites.
+    of them. Delta commits don't count in it: they append, and compactions rewrite.
     """
 
     table: str
@@ -249,7 +249,7 @@ def _row(commit: CommitStats) -> Sequence[object]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PartitionDiff(Result):
-    """Files that came and went in one partition, with their bytes."""
+    """Files added to and removed from one partition, with their bytes."""
 
     partition_path: str
     files_added: int
@@ -260,8 +260,8 @@ class PartitionDiff(Result):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TableDiff(Result):
-    """From the commit `since` to the commit `until`. `commits`: instants after the one, up to the other. Rows are those
-    that their write stats count. Columns: `name type`.
+    """From the commit `since` to the commit `until`. `commits`: instants after the first, up to the second. Rows are
+    those in their write stats. Columns: `name type`.
     """
 
     table: str

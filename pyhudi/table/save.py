@@ -1,7 +1,7 @@
-"""The way of a write from the public API to its first attempt: STEPS, one after the other, on one value, `Write`.
+"""The path of a write from the public API to its first attempt: STEPS, one after the other, on one value, `Write`.
 
-They happen once: a save mode gets its meaning, options are read, columns are checked, and the engine is chosen. Then
-`write.py` writes the rows, by as many attempts as it takes. Either engine writes Spark DataFrames
+They happen once: the save mode is resolved, options are read, columns are checked, and the engine is chosen. Then
+`write.py` writes the rows, in as many attempts as needed. Either engine writes Spark DataFrames
 (`spark/frame_input.py`). All other data is Arrow, and the LocalEngine writes it.
 Source: Hudi's meaning of Spark's save modes; docs/formats/writers.md, "Steps of a write".
 """
@@ -63,7 +63,7 @@ def create(
     *,
     replaces_table: bool = False,
 ) -> MetaClient:
-    """Make an empty table of these columns. Raises TableExists, unless it replaces a table, and ConfigError."""
+    """Create an empty table with these columns. Raises TableExists, unless it replaces a table, and ConfigError."""
     columns = without_meta(arrow_schema(schema))
     check_twins(columns, pa.schema([]))
     session = session_options(spark)
@@ -84,17 +84,17 @@ def create(
 class Write:
     """A write on its way from a caller to the table. STEPS set the fields that have no value at first.
 
-    `given`: Hudi's keys. `mode`, `keeps_history`: as in `write`. `is_there`: is there a table at the path? `table`: the
-    one that rows go into; None when a new one is made. `skips`: nothing is to be done. `replaces_table`: a new table
-    takes the place of what is there; `replaces_rows`: the rows of the table go.
+    `call_options`: Hudi's keys. `mode`, `keeps_history`: as in `write`. `has_table`: there is a table at the path.
+    `table`: the target; None if a new table is created. `skips`: there is nothing to do. `replaces_table`: a new table
+    replaces the existing one; `replaces_rows`: the table's rows are replaced.
     """
 
     storage: Storage
     source: WriteInput
-    given: Options
+    call_options: Options
     mode: str = "append"
     keeps_history: bool = False
-    is_there: bool = False
+    has_table: bool = False
     table: MetaClient | None = None
     skips: bool = False
     replaces_table: bool = False
@@ -104,7 +104,7 @@ class Write:
     engine: Engine = field(init=False)
 
     def take_steps(self) -> None:
-        """Everything up to the first attempt. Raises HudiError; no row is written yet."""
+        """Take all steps up to the first attempt. Raises HudiError; no row is written yet."""
         for step in STEPS:
             if not self.skips:
                 step(self)
@@ -114,45 +114,45 @@ class Write:
 
 
 def settle_mode(work: Write) -> None:
-    """What the save mode means here: rows go in, rows are replaced, the table is replaced, or there is nothing to do.
+    """Resolve the save mode: rows are added, rows are replaced, the table is replaced, or there is nothing to do.
 
-    Raises: TableExists; ConfigError for unknown modes, operations that don't go with them, and folders of others.
+    Raises: TableExists; ConfigError for unknown modes, unsuitable operations, and folders with other content.
     """
     word = canonical_mode(work.mode, has_replace=work.keeps_history)
-    work.is_there = table_exists(work.storage)
+    work.has_table = table_exists(work.storage)
     in_place = None
     if word in ("overwrite", REPLACE):
-        unbound = WriteOptions.parse(work.given, work.source.session_options, None)
+        unbound = WriteOptions.parse(work.call_options, work.source.session_options, None)
         in_place = operation_in_place(unbound)
-        if word == "overwrite" and work.keeps_history and work.is_there:
-            work.given, work.replaces_rows = options_in_place(work.given, unbound), True
+        if word == "overwrite" and work.keeps_history and work.has_table:
+            work.call_options, work.replaces_rows = options_in_place(work.call_options, unbound), True
             return
-    written = word in ("ignore", "error") and work.is_there and is_written(work.storage)
+    written = word in ("ignore", "error") and work.has_table and is_written(work.storage)
     decision = decide_save(work.mode, is_written=written, operation_in_place=in_place, root=work.storage.root)
     work.skips, work.replaces_table = decision.skips, decision.replaces_table
-    if not (work.skips or work.is_there):
+    if not (work.skips or work.has_table):
         check_place(work.storage, overwrite=work.replaces_table)
     if decision.operation is not None:
-        work.given = {**work.given, _OPERATION: decision.operation}
+        work.call_options = {**work.call_options, _OPERATION: decision.operation}
 
 
 def read_options(work: Write) -> None:
-    """Options are read: for the table that rows go into, or for a new one, which may have to replace an unfinished one.
+    """Read the options for the target table, or for a new one, which may have to replace an unfinished one.
 
     Raises: ConfigError; errors of a table that can't be read, unless it is replaced.
     """
     session = work.source.session_options
-    for_new = _with_name(work.given, work.storage, session)
-    if work.replaces_table or not work.is_there:
+    for_new = _with_name(work.call_options, work.storage, session)
+    if work.replaces_table or not work.has_table:
         work.options = WriteOptions.parse(for_new, session, None)
         return
     meta = MetaClient.load(work.storage)
-    work.options, is_new = options_for(work.storage, work.given, session, meta.config, for_new)
+    work.options, is_new = options_for(work.storage, work.call_options, session, meta.config, for_new)
     work.table = None if is_new else meta
 
 
 def check_columns(work: Write) -> None:
-    """The columns of the rows, and of a new table all that can be refused before an old one goes.
+    """Check the columns of the rows, and everything about a new table that can be refused before an old one is deleted.
 
     Raises: SchemaMismatch, ConfigError.
     """
@@ -163,8 +163,8 @@ def check_columns(work: Write) -> None:
 
 
 def choose_engine(work: Write) -> None:
-    """Who writes: Spark, or this process. Few rows of a DataFrame are brought here."""
-    work.frame, work.engine = choose_writer(work.source, work.options, work.given)
+    """Choose the writer: Spark, or this process, which fetches the rows of a small DataFrame."""
+    work.frame, work.engine = choose_writer(work.source, work.options, work.call_options)
 
 
 STEPS: tuple[Callable[[Write], None], ...] = (settle_mode, read_options, check_columns, choose_engine)
@@ -176,7 +176,7 @@ STEPS: tuple[Callable[[Write], None], ...] = (settle_mode, read_options, check_c
 def write_rows(
     handle: TableHandle, data: TableInput, operation: str, options: Options | None, arguments: Options | None = None
 ) -> WriteResult:
-    """Write rows to an existing table: `HudiTable.upsert`, `insert` and their like."""
+    """Write rows to an existing table: `HudiTable.upsert`, `insert` and similar methods."""
     given = handle.options(options, {**(arguments or {}), "operation": operation})
     work = Write(handle.storage, input_of(data, handle.spark, _columns_named(given)), given)
     work.take_steps()
@@ -193,16 +193,16 @@ def write(
     *,
     keeps_history: bool = False,
 ) -> WriteResult | None:
-    """Write rows to a table, which is made when there is none.
+    """Write rows to a table, which is created if it does not exist.
 
     Args:
         data: as for `write_hudi`.
-        options: Hudi's keys, the operation among them.
+        options: Hudi's keys, including the operation.
         mode: one of SAVE_MODES.
         partition_by: the partition fields, if the options don't name them.
-        keeps_history: mode overwrite replaces the rows of a table that is there, and mode replace the table; else
+        keeps_history: mode overwrite replaces the rows of an existing table, and mode replace the table; otherwise
             overwrite replaces the table, as in Hudi, and there is no mode replace.
-    Returns: None when mode is ignore and there is a table.
+    Returns: None if mode is ignore and the table exists.
     """
     source = input_of(data, spark, _columns_named(options))
     work = Write(storage, source, _with_partition_by(options, partition_by), mode, keeps_history)
@@ -217,16 +217,16 @@ def write(
         if not work.replaces_rows:
             raise
         raise type(error)(
-            f"{error} Mode overwrite keeps the table, its columns and its history; mode='replace' makes a new table in "
-            "its place, and the history goes."
+            f"{error} Mode overwrite keeps the table, its columns and its history; mode='replace' replaces it by a new "
+            "table, and the history is lost."
         ) from error
 
 
 def _replace(work: Write) -> WriteResult:
-    """The rows as a new table in the place of what is there now: reading them has taken a while."""
+    """Write the rows as a new table that replaces the current one, which may have changed while they were read."""
     storage, options = work.storage, work.options
     if not table_exists(storage):
-        remove_table(with_sync(storage, options.storage_sync), options.lock)  # what a removal that died has left
+        remove_table(with_sync(storage, options.storage_sync), options.lock)  # the remains of a dead removal
         return write_table(storage, work.frame, work.engine, options)
     result = replace_table(
         storage, options, work.engine, lambda place, aside: write_table(place, work.frame, work.engine, aside)
@@ -235,11 +235,11 @@ def _replace(work: Write) -> WriteResult:
     return result
 
 
-# ---- what options say
+# ---- options
 
 
 def _columns_named(options: Options) -> frozenset[str]:
-    """The columns that the options name as keys, partition fields and ordering fields."""
+    """The columns that are keys, partition fields or ordering fields by the options."""
     values = [options[key] for key in options if canonical_keys([key]) & _COLUMN_KEYS]
     texts = [part for value in values for part in (value if isinstance(value, list | tuple) else str(value).split(","))]
     return frozenset(str(text).strip().partition(":")[0] for text in texts)

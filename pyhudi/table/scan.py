@@ -1,7 +1,7 @@
-"""Scan: a query that has been described and not run yet. Made by `HudiTable.scan`; runs when rows are fetched.
+"""Scan: the description of a query. Made by `HudiTable.scan`; the query runs when rows are fetched.
 
-A scan sees the table as it was when the scan was made, however often and however late its rows are fetched. When
-files of then are deleted before its first use plans the scan, it sees the table as of that use.
+A scan sees the table as it was when the scan was made, even if its rows are fetched later or repeatedly. If its files
+are deleted before its first use, which plans it, it sees the table as of that use.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _FORMAT = "hoodie.datasource.query.incremental.format"
 
 @checked_methods
 class Scan(Readable):
-    """A lazy query of one table. Take rows with one of the `to_` methods, or look at it with `explain`."""
+    """A lazy query of one table. Get rows with one of the `to_` methods, or its plan with `explain`."""
 
     _meta_columns_in_head = None
 
@@ -64,7 +64,7 @@ class Scan(Readable):
     ) -> None:
         """Use `HudiTable.scan` and `changes`. `plan_rows`: plans a query that is not incremental.
 
-        What can be checked without reading is checked here.
+        Checks that need no reading are made here.
         """
         check_query_type(query.query_type)
         self.limit = _checked_limit("limit", limit)
@@ -87,9 +87,9 @@ class Scan(Readable):
             return self._planned
 
     def narrowed(self, columns: Sequence[str] | None = None, where: Where = None) -> Scan:
-        """The same query at the same moment, with these of its columns (None: all) and of its rows those that also
-        pass `where`. Raises ConfigError for a filter that can't be read, and one on a scan with a limit: which rows are
-        the first ones would change.
+        """The same query at the same moment with some of its columns (None: all), and only the rows that also pass
+        `where`. Raises ConfigError for an invalid filter, and for a filter on a scan with a limit, whose first rows
+        would change.
         """
         if self.limit is not None and where is not None:
             raise ConfigError("A scan with a limit takes no further filter; fetch its rows, and filter those.")
@@ -103,12 +103,12 @@ class Scan(Readable):
 
     @property
     def storage(self) -> Storage:
-        """Where the table is."""
+        """The table's storage."""
         return self.meta.storage
 
     @property
     def zone(self) -> tzinfo:
-        """Of times in filters that name none."""
+        """The zone of times without one in filters."""
         return self._query.zone or timezone.utc
 
     @property
@@ -118,7 +118,7 @@ class Scan(Readable):
 
     @property
     def checkpoint(self) -> str | None:
-        """Of an incremental query: the `begin` of the one that goes on where this one ends, also when it has no rows.
+        """For an incremental query the `begin` of the next one, which starts where this one ends, even without rows;
         None for other queries.
         """
         return self.plan.checkpoint
@@ -138,7 +138,7 @@ class Scan(Readable):
         return pa.RecordBatchReader.from_batches(plan.schema, rows)
 
     def first_rows(self, n: int | None) -> Scan:
-        """The scan of its first `n` rows; None: of all. Raises ConfigError."""
+        """The scan of its first `n` rows; None: all rows. Raises ConfigError."""
         scan, limit = copy(self), _checked_limit("n", n)
         limits = [rows for rows in (limit, self.limit) if rows is not None]
         scan.limit = min(limits, default=None)
@@ -168,7 +168,7 @@ class Scan(Readable):
         return pa.Table.from_pylist(rows, FILES_SCHEMA)
 
     def explain(self) -> str:
-        """What will be read and why, as text."""
+        """The plan as text: the files to read, and why others are skipped."""
         plan = self.plan
         config = self.meta.config
         newest = f"commit {plan.newest_commit}" if plan.newest_commit is not None else "no commit yet"
@@ -204,7 +204,7 @@ class Scan(Readable):
         return "\n".join(lines)
 
     def __getstate__(self) -> dict[str, object]:
-        """All but what another process can't have: the lock and the session."""
+        """The state without the lock and the session, which can't be pickled."""
         return {**self.__dict__, "_lock": None, "spark": None}
 
     def __setstate__(self, state: dict[str, object]) -> None:
@@ -278,7 +278,7 @@ def scan(
     handle.meta = meta = handle.meta.reload()
     time = _given_once(AS_OF, "as_of", as_of, read_options.as_of, options)
     if as_of is not None and kind != "incremental" and AS_OF not in canonical_keys(options or {}):
-        time = as_of_time(in_session_zone(as_of, handle.spark), meta)  # what it means in Python, not as an option
+        time = as_of_time(in_session_zone(as_of, handle.spark), meta)  # its meaning in Python, not as an option
     begin, end = read_options.begin, read_options.end
     commits = incremental_range(meta, kind, begin, end, time, read_options.incremental)
     query = _query(handle, columns, where, read_options, meta_columns)
@@ -326,7 +326,7 @@ def changes(
 def _query(
     handle: TableHandle, columns: Sequence[str] | None, where: Where, options: ReadOptions, meta_columns: bool
 ) -> Query:
-    """The query of a call, made once, at the door."""
+    """The query of a call, made once, at the entry point."""
     return replace(
         Query.read_by(options),
         columns=columns if columns is None or isinstance(columns, str) else tuple(columns),

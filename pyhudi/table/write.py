@@ -1,11 +1,11 @@
-"""The way of a write from the table's path and parsed options to the result.
+"""The path of a write from the table's path and parsed options to the result.
 
 `write_table` is the common path of all entry points that write rows, `change_table` of those that change some:
 
     open or create the table → bring its metadata table up to date → undo dead writers → run the action
 
-A write that gave way to another writer goes this way again, from its beginning. What happens once, before the first
-attempt, is in `save.py`.
+A write that gave way to another writer takes this path again from the start. The steps before the first attempt, which
+happen once, are in `save.py`.
 Source: Hudi's meaning of Spark's save modes; docs/architecture.md, "How a table changes"; docs/formats/writers.md,
 "Steps of a write".
 """
@@ -71,11 +71,11 @@ __all__ = [
 ]
 
 _SYSTEM_CLOCK = SystemClock()
-KEPT_BYTES = 32 << 20  # of the rows of a stream, for another attempt
+KEPT_BYTES = 32 << 20  # of a stream's rows that are kept for another attempt
 
 
 class _Written(NamedTuple):
-    """A write that is complete; `context`: the table as it was before."""
+    """A complete write; `context`: the table as it was before."""
 
     result: WriteResult
     context: ActionContext
@@ -102,13 +102,13 @@ def write_table(
     *,
     clock: Clock = _SYSTEM_CLOCK,
 ) -> WriteResult:
-    """Write rows to a table; the table is made first when there is none.
+    """Write rows to a table, which is created if it does not exist.
 
     Args:
         table: storage rooted at the table, or its path.
         frame: rows of the engine: a DataFrame for Spark; for the LocalEngine an Arrow table, a reader of batches or
             anything with `__arrow_c_stream__`.
-        options: what to do (`options.operation`, a word of OPERATIONS) and how.
+        options: the operation (`options.operation`, one of OPERATIONS) and its settings.
     Raises: HudiError; unless the call returns, the rows are not visible.
     """
     storage = with_sync(table if isinstance(table, Storage) else open_storage(table), options.storage_sync)
@@ -131,7 +131,7 @@ def write_table(
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Rows for a table, as every attempt begins with them."""
+    """Rows for a table, the input of every attempt."""
 
     storage: Storage
     frame: Frame
@@ -141,16 +141,16 @@ class _Rows:
     clock: Clock
 
     def attempt(self, number: int) -> _Written:
-        """One attempt at a write; once more when the table that it began on was removed meanwhile."""
+        """One attempt at a write, repeated if the table was removed since it began."""
         for is_again in (False, True):
             try:
                 with self._opened(number) as (action, context, undone):
                     return _Written(_numbered(run(action, context, undone), number), context)
             except TableNotFound as error:
-                # The table may be that of a first write, which failed and took it back while we waited for the lock.
+                # The table may be that of a failed first write, which removed it while this one waited for the lock.
                 if is_again:
                     raise WriteConflict(
-                        f"{self.storage.root}: other processes remove the table again and again while this write is at "
+                        f"{self.storage.root}: other processes keep removing the table while this write is at "
                         f"work. Nothing of it is visible; write again."
                     ) from error
                 if not can_be_read_again(self.frame):
@@ -159,7 +159,7 @@ class _Rows:
 
     @contextmanager
     def _opened(self, number: int) -> Iterator[tuple[Action[Any], ActionContext, tuple[str, ...]]]:
-        """The table as it is now, ready for the action. One that is made here goes if the block fails."""
+        """The current table, ready for the action. A table that is created here is removed if the block fails."""
         options, engine = self.options, self.engine
         meta, is_ours = open_or_create(self.storage, options, self.clock, self._check_new)
         if number:
@@ -168,7 +168,7 @@ class _Rows:
             context, undone = prepare(meta, engine, options, self.clock)
             frame = self.frame
             if options.schema_mode != "overwrite":  # else the columns get the types of the data
-                frame = with_key_types(frame, engine, context.meta)  # others may have been undone just now
+                frame = with_key_types(frame, engine, context.meta)  # writes may just have been undone
             if options.operation.lower() == "insert_overwrite_table" and not options.explicit.isdisjoint(BUCKET_KEYS):
                 with buckets_changed(context):
                     yield _action(self.operation, frame, options, meta), context, undone
@@ -178,7 +178,7 @@ class _Rows:
             yield partial_rows or _action(self.operation, frame, context.options, meta), context, undone
 
     def _check_new(self, planned: MetaClient) -> None:
-        """What can be refused is refused before there is a table."""
+        """Refuse rows before the table is created, as far as possible."""
         check_fields(self.options, self.engine.schema(self.frame).names)
         _action(self.operation, self.frame, self.options, planned).schedule(self._context(planned))
 
@@ -195,10 +195,10 @@ def replace_table(
     *,
     clock: Clock = _SYSTEM_CLOCK,
 ) -> WriteResult:
-    """Put a new table in the place of the old one, which stays until the new one is complete.
+    """Replace the old table by a new one; the old one remains until the new one is complete.
 
     Args:    build: writes the new table to a storage, with these options; it runs no table services.
-    Raises:  HudiError; the old table is as it was then, unless the error says that the new one counts.
+    Raises:  HudiError; the old table is then unchanged, unless the error says that the new one counts.
     """
     storage = with_sync(storage, options.storage_sync)
     with naming_completed():
@@ -216,9 +216,9 @@ def change_table(
     *,
     clock: Clock = _SYSTEM_CLOCK,
 ) -> WriteResult:
-    """Changes of a table: update, delete by a filter, merge, delete partitions, alter the schema.
+    """Change a table: update, delete by a filter, merge, delete partitions, alter the schema.
 
-    Args:    change: what to change; its source, if any, is a frame of the engine, which an overwrite can read twice.
+    Args:    change: the change; its source, if any, is a frame of the engine, which an overwrite can read twice.
     Raises:  HudiError; unless the call returns, nothing of it is visible.
     """
     storage = with_sync(table if isinstance(table, Storage) else open_storage(table), options.storage_sync)
@@ -227,29 +227,29 @@ def change_table(
         check_writable(meta.config, options)
         change = replace(change, source=None if change.source is None else _checked_text(change.source))
     elif isinstance(change, DeletePartitions | AlterSchema):
-        check_files_writable(meta.config)  # without merging no merger is needed
+        check_files_writable(meta.config)  # a change without merging needs no merger
     else:
         check_writable(meta.config, options)
     rows = change.source if isinstance(change, ChangeRows) else None
 
     def first_look(number: int) -> tuple[ActionContext, ChangeRows | DeletePartitions | AlterSchema | Overwrite]:
-        """What can be refused is refused first."""
+        """Prepare the first attempt, so that invalid changes are refused early."""
         now = meta.reload() if number else meta
         with stale_reads(now):
             context = ActionContext(now, options, table_lock(options, storage, clock), clock, engine)
             context = context if isinstance(change, DeletePartitions | AlterSchema) else with_table_index(context)
-            typed = _with_key_types(change, engine, now)
-            typed.schedule(context)
-            return context, typed
+            keyed = _with_key_types(change, engine, now)
+            keyed.schedule(context)
+            return context, keyed
 
-    looked, typed = with_retries(first_look, options, rows, clock, after=(StaleRead,))
+    first, keyed = with_retries(first_look, options, rows, clock, after=(StaleRead,))
 
     def attempt(number: int) -> _Written:
-        now = looked.meta.reload() if number else looked.meta
+        now = first.meta.reload() if number else first.meta
         with stale_reads(now):
-            context, undone = prepare(now, engine, looked.options, clock)
-            is_delta = context.meta.config.is_merge_on_read and isinstance(typed, ChangeRows | AlterSchema)
-            action: Action[Any] = replace(typed, kind=ActionKind.DELTACOMMIT) if is_delta else typed
+            context, undone = prepare(now, engine, first.options, clock)
+            is_delta = context.meta.config.is_merge_on_read and isinstance(keyed, ChangeRows | AlterSchema)
+            action: Action[Any] = replace(keyed, kind=ActionKind.DELTACOMMIT) if is_delta else keyed
             return _Written(_numbered(run(action, context, undone), number), context)
 
     with calling(str(change.operation), storage, options) as work:
@@ -258,7 +258,7 @@ def change_table(
 
 
 def _with_key_types(change: ChangeT, engine: Engine, meta: MetaClient) -> ChangeT:
-    """The change with rows whose keys have the table's types, if it has rows; those of an overwrite have them."""
+    """The change with its rows' keys in the table's types; rows of an overwrite have these types already."""
     if isinstance(change, ChangeRows) and change.source is not None:
         return replace(change, source=with_key_types(change.source, engine, meta))
     if isinstance(change, DeletePartitions) and change.frame is not None:
@@ -267,7 +267,7 @@ def _with_key_types(change: ChangeT, engine: Engine, meta: MetaClient) -> Change
 
 
 def _checked_text(frame: Frame) -> Frame:
-    """Rows in this process, their texts checked: those in memory now, a stream as it is read; tasks check Spark's."""
+    """Check texts of rows in this process: those in memory now, a stream as it is read; tasks check Spark's rows."""
     if isinstance(frame, pa.Table | pa.RecordBatch):
         check_text(frame)
     if isinstance(frame, ReopenedRows):
@@ -277,12 +277,12 @@ def _checked_text(frame: Frame) -> Frame:
 
 
 def _rereadable(frame: Frame) -> Frame:
-    """Rows of a stream as a frame, which keeps them for another attempt as long as they are few."""
+    """Rows of a stream as a frame, which keeps them for another attempt if there are few."""
     return Frame(LocalFrame.of(frame, kept_bytes=KEPT_BYTES)) if isinstance(frame, pa.RecordBatchReader) else frame
 
 
 def _numbered(result: WriteResult, number: int) -> WriteResult:
-    """The result of an attempt, with the number of those before it."""
+    """The result of an attempt, with the number of earlier attempts."""
     return replace(result, retries=number) if number else result
 
 
@@ -292,8 +292,8 @@ def _action(
     if options.operation.lower() == "upsert" and is_automatic(meta.config):
         if "hoodie.datasource.write.operation" in options.explicit:
             raise ConfigError(
-                f"{meta.storage.root}: the table has no key fields, every row gets a key of its own, so there is "
-                "nothing to upsert. Use operation insert or bulk_insert, or make a table with "
+                f"{meta.storage.root}: the table has no key fields, every row gets a generated key, so there is "
+                "nothing to upsert. Use operation insert or bulk_insert, or create a table with "
                 "hoodie.datasource.write.recordkey.field."
             )
         operation = OPERATIONS["insert"]

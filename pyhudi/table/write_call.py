@@ -1,4 +1,4 @@
-"""`write_hudi`: rows to a path. The options are read once; then comes a bootstrap, an overwrite of rows, or a write."""
+"""`write_hudi`: writes rows to a path, by a bootstrap, an overwrite of rows, or a write, as the options decide."""
 
 from __future__ import annotations
 
@@ -87,28 +87,28 @@ def write_hudi(
     storage_options: Mapping[str, object] | None = None,
     options: Options | None = None,
 ) -> WriteResult | None:
-    """Write rows to a table, which is made when there is none.
+    """Write rows to a table, which is created if it does not exist.
 
     Args:
         data: a Spark DataFrame; pyarrow Table, RecordBatch, RecordBatchReader or Dataset; pandas DataFrame; an object
             with `__arrow_c_stream__` (polars, DuckDB, Ibis); a list of dicts, a dict of lists; an iterator of batches;
             a function that returns one of these. A write that gives way to another writer reads streams again only
-            while they are small, and all else as often as it must.
+            if they are small, and other data as often as needed.
         operation: upsert, insert, bulk_insert, delete, insert_overwrite, insert_overwrite_table, delete_partition or
-            bootstrap (`data` is not read, see `bootstrap`);
-            None: what the options say, else upsert (without a record key bulk_insert).
+            bootstrap (`data` is not read, see `bootstrap`); None: the operation in the options, else upsert (without a
+            record key bulk_insert).
         record_key, partition_by, ordering: column names; no record key: Hudi's generated keys.
         table_name: None: the folder's name. table_type: COPY_ON_WRITE. table_version: 9, or 6 or 8.
-        index: how keys are found: SIMPLE, BLOOM, BUCKET, ...
-        mode: append; overwrite (an insert_overwrite_table: all rows of a table that is there are replaced in one
-            commit, which `restore` can undo); replace (a new table in its place; the history goes); ignore or error
-            when there is a table already. Spark's `df.write.mode("overwrite")` makes a new table, as in Hudi.
+        index: the index that finds keys: SIMPLE, BLOOM, BUCKET, ...
+        mode: append; overwrite (an insert_overwrite_table: all rows of an existing table are replaced in one commit,
+            which `restore` can undo); replace (a new table replaces it; the history is lost); ignore or error if the
+            table exists. Spark's `df.write.mode("overwrite")` makes a new table, as in Hudi.
         where: with mode overwrite only these rows are replaced, and `data` must pass it; see `HudiTable.overwrite`.
-        schema_mode: merge (new columns and wider types of the data are taken), strict, or overwrite: a table that is
+        schema_mode: merge (new columns and wider types of the data are added), strict, or overwrite: a table that is
             overwritten whole gets the columns of the data.
         options: Hudi's own keys (docs/options.md).
-    Returns: the result; None when mode is ignore and the table exists.
-    Raises:  HudiError; unless the call returns, nothing became visible.
+    Returns: the result; None if mode is ignore and the table exists.
+    Raises:  HudiError; unless the call returns, nothing is visible.
     """
     session = spark if spark is not None else getattr(data, "sparkSession", None)
     storage = path if isinstance(path, Storage) else open_place(path, storage_options, session)

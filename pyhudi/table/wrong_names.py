@@ -19,7 +19,7 @@ __all__ = ["RENAMED", "UnknownArgument", "checked_call", "checked_methods", "no_
 Call = TypeVar("Call", bound=Callable[..., object])
 Class = TypeVar("Class", bound=type)
 
-_CALLS_SHOWN = 3  # that an error names
+_CALLS_SHOWN = 3  # in an error
 _NO_NAMES = frozenset({"self", "cls"})
 _TAKEN_BY: dict[str, list[str]] = {}  # a name → the calls that take it
 
@@ -29,7 +29,7 @@ class UnknownArgument(ConfigError, TypeError):
 
 
 def checked_call(function: Call) -> Call:
-    """The function, whose error for a wrong argument name says the right one. Raises (when called): UnknownArgument."""
+    """The function with an error for wrong argument names that suggests the right one, UnknownArgument."""
     parameters = inspect.signature(function).parameters
     if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values()):
         return function  # it passes names on to a library
@@ -83,13 +83,13 @@ def _advice(name: str, names: frozenset[str]) -> str:
     takers = sorted(_TAKEN_BY.get(name, ()), key=lambda call: not call.startswith("HudiTable."))
     if takers and not nearest:
         return f"It is an argument of {', '.join(takers[:_CALLS_SHOWN])}."
-    (near,) = get_close_matches(name, names, n=1) or ("",)
-    return f"Did you mean {near!r}?" if near else f"It takes {', '.join(sorted(names - _NO_NAMES))}."
+    (similar,) = get_close_matches(name, names, n=1) or ("",)
+    return f"Did you mean {similar!r}?" if similar else f"It takes {', '.join(sorted(names - _NO_NAMES))}."
 
 
-# ---- the words of others
+# ---- words of other libraries
 
-# Our argument → what others call it, in lower case without "_". Of several the first that a call takes is meant.
+# PyHudi's argument → other libraries' names, in lower case without "_". The first that a call takes is meant.
 _ARGUMENTS: Mapping[str, str] = {
     "where": "predicate rowfilter filter filters condition deletefilter overwritefilter expression replacewhere",
     "on": "key keys mergekey mergekeys predicate condition joincols primarykey using",
@@ -140,15 +140,15 @@ _ARGUMENTS: Mapping[str, str] = {
     "except_column_list": "exceptcolumns exclude",
 }
 
-# Words that are not our arguments, or only of another call.
+# Words that are no arguments of PyHudi, or only of another call.
 _ADVICE: Mapping[str, str] = {
-    "mode": "A save mode goes with rows and a path: write_hudi(path, data, mode='overwrite'); for a table that is "
+    "mode": "A save mode needs rows and a path: write_hudi(path, data, mode='overwrite'); for a table that is "
     "open, overwrite(data).",
     "operation": "The method is the operation; write_hudi(path, data, 'bulk_insert') takes it as an argument.",
     "overwriteschema": "write_hudi(path, data, mode='overwrite', schema_mode='overwrite') takes the data's columns.",
     "applyastruncates": "A truncate is no event of a key: call table.delete(where='true') between two batches.",
     "ignorenullupdates": "Nulls of events are values: fill them before, from the row that the source has.",
-    "mergeschema": "Columns that are new in the data are added as they come.",
+    "mergeschema": "New columns of the data are added.",
     "commitproperties": "Options that begin with an underscore go into the commit: options={'_name': 'text'}.",
     "custommetadata": "Options that begin with an underscore go into the commit: options={'_name': 'text'}.",
     "snapshotproperties": "Options that begin with an underscore go into the commit: options={'_name': 'text'}.",
@@ -159,13 +159,13 @@ _ADVICE: Mapping[str, str] = {
     "incrementalformat": "Changes are HudiTable.changes(since, until, format='cdc').",
     "sourcealias": "The sides of a merge are always called source and target.",
     "targetalias": "The sides of a merge are always called source and target.",
-    "casesensitive": "Names match whatever their case, as in Spark.",
+    "casesensitive": "Names match in any case, as in Spark.",
     "version": "A moment is given as as_of of scan: table.scan(as_of=...).",
     "description": "A Hudi table has no description.",
-    "enforceretentionduration": "Nothing is to be enforced: the policy's number says how long files stay.",
+    "enforceretentionduration": "There is nothing to enforce: the policy's number decides how long files are kept.",
 }
 
-# A name of HudiTable up to release 0.1 → how it is called now.
+# A name of HudiTable up to release 0.1 → its name now.
 RENAMED: Mapping[str, str] = {
     "add_constraint": "constraints.add(name, condition)",
     "add_files": "maintenance.add_files(paths)",
@@ -203,7 +203,7 @@ RENAMED: Mapping[str, str] = {
     "upgrade": "maintenance.upgrade(to)",
 }
 
-# Our method or property → what others call it.
+# PyHudi's method or property → other libraries' names.
 _ATTRIBUTES: Mapping[str, str] = {
     "to_arrow": "to_pyarrow_table to_pyarrow read_arrow arrow",
     "to_dataset": "to_pyarrow_dataset dataset",
@@ -234,7 +234,7 @@ def _plain(word: str) -> str:
 
 
 def _by_word(table: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """A neighbour's word → ours, in the order of the table."""
+    """Another library's word → PyHudi's words, in the order of the table."""
     words: dict[str, tuple[str, ...]] = {}
     for ours, theirs in table.items():
         for word in theirs.split():
@@ -246,7 +246,7 @@ _OUR_ARGUMENTS, _OUR_ATTRIBUTES = _by_word(_ARGUMENTS), _by_word(_ATTRIBUTES)
 
 
 def _argument_like(word: str, arguments: Collection[str]) -> str | None:
-    """Our words for a neighbour's word in a call with these arguments; None for an unknown word."""
+    """PyHudi's words for another library's word in a call with these arguments; None for an unknown word."""
     plain = _plain(word)
     ours = next((name for name in _OUR_ARGUMENTS.get(plain, ()) if name in arguments), None)
     # A name of our own in another spelling: "recordKey".
@@ -255,20 +255,20 @@ def _argument_like(word: str, arguments: Collection[str]) -> str | None:
 
 
 def _option_like(word: str) -> str | None:
-    """The key of the option that a neighbour's word, or one that is nearly ours, names; None for an unknown word."""
+    """The option key for another library's word, or for a similar word of PyHudi's; None for an unknown word."""
     same = [name for name in KEYWORDS if _plain(name) == _plain(word)]
-    near = get_close_matches(word, KEYWORDS, n=1, cutoff=0.85)
-    ours = next((name for name in (*same, *_OUR_ARGUMENTS.get(_plain(word), ()), *near) if name in KEYWORDS), None)
+    similar = get_close_matches(word, KEYWORDS, n=1, cutoff=0.85)
+    ours = next((name for name in (*same, *_OUR_ARGUMENTS.get(_plain(word), ()), *similar) if name in KEYWORDS), None)
     return KEYWORDS[ours] if ours else None
 
 
 def no_attribute(table: object, name: str) -> AttributeError:
-    """The error for an attribute that a table does not have; for one of an earlier release, or another
-    library's word, it names ours.
+    """The error for an attribute that a table does not have; for a name of an earlier release, or another
+    library's word, it suggests PyHudi's.
     """
     now = RENAMED.get(name)
     ours = [now] if now else [each for each in _OUR_ATTRIBUTES.get(_plain(name), ()) if hasattr(type(table), each)]
-    words = f"It is {now} now" if now else f"What others call {name} is {' or '.join(ours)} here"
+    words = f"It is {now} now" if now else f"PyHudi's name for {name} is {' or '.join(ours)}"
     hint = f". {words}." if ours else ""
     # Without a name and an object Python adds no guess to ours.
     error = AttributeError(f"{type(table).__name__!r} object has no attribute {name!r}{hint}")

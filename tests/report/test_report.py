@@ -118,7 +118,7 @@ def test_the_hosts_garbage_collector_stays_as_it_is(
 
 
 def test_a_page_for_another_store_is_refused(table: pyhudi.HudiTable) -> None:
-    with pytest.raises(pyhudi.ConfigError, match="expected a path of this machine"):
+    with pytest.raises(pyhudi.ConfigError, match="expected a path on this machine"):
         table.inspect.report("s3a://lake/t.html")
 
 

@@ -55,7 +55,7 @@ def test_a_table_at_a_moment_is_not_changed_by_later_writes(table: HudiTable) ->
 @pytest.mark.parametrize("verb", ["upsert", "delete", "merge", "compact", "restore"])
 def test_a_table_at_a_moment_is_for_reading(table: HudiTable, verb: str) -> None:
     at = table.at(table.history()[0].instant_time)
-    with pytest.raises(ConfigError, match=f"is for reading; {verb} changes"):
+    with pytest.raises(ConfigError, match=f"is read-only; {verb} changes"):
         getattr(at, verb)([])
     with pytest.raises(AttributeError):
         _ = at.nothing_of_this_name  # type: ignore[attr-defined]

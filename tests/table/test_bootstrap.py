@@ -202,7 +202,7 @@ def test_what_cannot_stay_is_refused_before_anything_is_written(source: Path, tm
     refused(ConfigError, "makes a file group of each file", options={"hoodie.index.type": "BUCKET"})
     refused(ConfigError, "METADATA_ONLY or FULL_RECORD", mode="half")
     refused(ConfigError, "no Parquet or ORC files", source=tmp_path / "none")
-    refused(ConfigError, "lie in one another", source=tmp_path)
+    refused(ConfigError, "contain one another", source=tmp_path)
     refused(SchemaMismatch, "make the partition path", partition_by="id")
     saved(source / "city=rome" / "c.parquet", 30, 31, v=[3])
     refused(SchemaMismatch, "different types for the column 'v'")

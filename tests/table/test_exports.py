@@ -206,7 +206,7 @@ def test_a_file_that_cleaning_takes_away_meanwhile_fails_the_copy(
         whole(parts, source, target)
 
     monkeypatch.setattr(exports, "_copy", cleaned)
-    with pytest.raises(TableError, match="cleaning ran meanwhile"):
+    with pytest.raises(TableError, match="while it was copied, by a clean"):
         table.maintenance.copy_to(tmp_path / "copy")
     assert not HudiTable.exists(tmp_path / "copy")
 

@@ -86,7 +86,7 @@ def test_a_name_of_an_earlier_release_is_told_the_one_of_now(table: HudiTable, n
     [("vacuum", "clean"), ("to_pyarrow_table", "to_arrow"), ("optimize", "cluster"), ("append", "insert")],
 )
 def test_a_neighbours_method_is_told_ours(table: HudiTable, theirs: str, ours: str) -> None:
-    with pytest.raises(AttributeError, match=f"What others call {theirs} is {ours} here"):
+    with pytest.raises(AttributeError, match=f"PyHudi's name for {theirs} is {ours}"):
         getattr(table, theirs)
 
 

@@ -179,7 +179,7 @@ def test_a_zone_in_a_timestamp_of_json_counts(rows: Rows) -> None:
         ('[{"id": 1}', "no JSON"),
         ('{"id": 1, "id": 2}', "the name 'id' twice"),
         ("[" * 100_000, "nested too deeply|no JSON"),
-        ('{"id": "Zürich"}'.encode("latin-1"), "not of the encoding utf-8"),
+        ('{"id": "Zürich"}'.encode("latin-1"), "not in the encoding utf-8"),
     ],
 )
 def test_what_is_no_json_is_refused_with_its_place(rows: Rows, content: str, words: str) -> None:
@@ -257,7 +257,7 @@ def test_files_of_one_write_decide_their_types_together(tmp_path: Path) -> None:
     both = RowFiles.of([tmp_path / "a.csv", tmp_path / "b.csv"]).read(None).read_all()
 
     assert both.to_pylist() == [{"id": 1, "v": "5"}, {"id": 2, "v": "1.50"}, {"id": 3, "v": "00123"}]
-    with pytest.raises(SchemaMismatch, match=r"c\.json: its columns id are not those of the first file"):
+    with pytest.raises(SchemaMismatch, match=r"c\.json: its columns id differ from those of the first file"):
         RowFiles.of([tmp_path / "a.csv", tmp_path / "c.json"]).read(None)
 
 

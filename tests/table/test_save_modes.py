@@ -72,7 +72,7 @@ def test_an_overwrite_takes_new_columns_and_refuses_a_schema_that_the_table_can_
         ([{"id": "b", "p": "x", "ts": 1, "more": 1.5}], {"record_key": "p"}),
         ([{"id": "b", "p": "x", "ts": 1, "more": 1.5}], {"table_type": "MERGE_ON_READ"}),
     ):
-        with pytest.raises((SchemaMismatch, ConfigError), match="mode='replace' makes a new table"):
+        with pytest.raises((SchemaMismatch, ConfigError), match="mode='replace' replaces it by a new table"):
             write_hudi(tmp_path, other, mode="overwrite", **options)
     assert table.to_arrow(["id", "more"]).to_pylist() == [{"id": "b", "more": 1.5}]
 

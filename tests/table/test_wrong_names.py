@@ -97,7 +97,7 @@ NEIGHBOURS = [
     (lambda t: t.clean(retain_last=1), "Did you mean 'commits_retained'"),
     (lambda t: t.cluster(z_order=["id"]), "Did you mean 'sort_columns'"),
     (lambda t: t.upsert(ROWS, mode="overwrite"), r"write_hudi\(path, data, mode='overwrite'\)"),
-    (lambda t: t.upsert(ROWS, merge_schema=True), "Columns that are new in the data are added"),
+    (lambda t: t.upsert(ROWS, merge_schema=True), "New columns of the data are added"),
     (lambda t: t.upsert(ROWS, operation="insert"), "options=.*hoodie.datasource.write.operation"),
     (lambda t: t.upsert(ROWS, custom_metadata={}), r"options=\{'_name': 'text'\}"),
     (lambda t: t.upsert(ROWS, commits_retained=1), r"given as options=\{'hoodie\.clean\.commits\.retained'"),
@@ -146,7 +146,7 @@ def test_open_takes_options_of_reads_for_all_of_them(table: HudiTable) -> None:
     ("options", "told"),
     [
         ({"hoodie.metadata.enabel": "false"}, r"Unknown option 'hoodie\.metadata\.enabel'.*'hoodie\.metadata\.enable'"),
-        ({"hoodie.index.type": "BLOOM"}, r"open takes options for reading; hoodie\.index\.type goes to the call"),
+        ({"hoodie.index.type": "BLOOM"}, r"open takes options for reading; hoodie\.index\.type belongs to the call"),
         ({"hoodie.memory.merge.max.size": "much"}, "expected one integer, found 'much'"),
         ({"query_type": "read_optimized"}, r"Options have Hudi's keys, here 'hoodie\.datasource\.query\.type'"),
     ],

@@ -25,14 +25,14 @@ __all__ = ["TableInspection"]
 
 @checked_methods
 class TableInspection:
-    """What a table is, has and needs."""
+    """Facts about a table; no method changes it."""
 
     def __init__(self, handle: TableHandle) -> None:
         """Use `HudiTable.inspect`."""
         self._handle = handle
 
     def describe(self) -> TableDescription:
-        """What the table is, in a few lines: type, version, keys, newest commit, metadata table, properties."""
+        """The table in a few lines: type, version, keys, newest commit, metadata table, properties."""
         from pyhudi.table.description import described
 
         meta = self._handle.fresh()
@@ -51,7 +51,7 @@ class TableInspection:
         return partitions(self._handle.fresh())
 
     def stats(self) -> TableStats:
-        """Sizes of the newest files, and what each commit on the active timeline wrote; prints as a table.
+        """Sizes of the newest files, and the totals of each commit on the active timeline; prints as a table.
 
         Raises: CorruptFile for a commit that can't be read.
         """
@@ -61,7 +61,7 @@ class TableInspection:
         return table_stats(meta, files(meta)["size_bytes"].combine_chunks())
 
     def diff(self, since: AsOf, until: AsOf | None = None) -> TableDiff:
-        """What came between two commits: rows, files by partition, columns. No data file is opened.
+        """The changes between two commits: rows, files by partition, columns. No data file is opened.
 
         Args:   since, until: instant times of commits, or moments as `as_of` of `scan`; None: the newest commit.
         Raises: ConfigError for two in the wrong order, TableError for a moment before the first commit.
@@ -74,12 +74,12 @@ class TableInspection:
         return table_diff(self._handle.meta, first, last)
 
     def health(self, *, deep: bool = False, options: Options | None = None) -> TableHealth:
-        """What makes the table slow or large, and the calls that help; prints as a table.
+        """The causes of slowness or size, and the calls that help; prints as a table.
 
-        Small files, log files that wait for a compaction, missing statistics, a metadata table that is missing or not
-        up to date, plans that wait, and what dead writers left. It lists files and reads none, and changes nothing.
+        They are small files, log files that wait for a compaction, missing statistics, a metadata table that is missing
+        or out of date, pending plans, and leftovers of dead writers. Files are listed, but not read or changed.
 
-        Args:    deep: also what each method of `repair` would repair, which reads keys, log files and history.
+        Args:    deep: include a dry run of each method of `repair`, which reads keys, log files and history.
                  options: Hudi's own keys: the limits, such as `hoodie.parquet.small.file.limit`.
         Raises:  CorruptFile for a timeline that can't be read.
         """
@@ -91,10 +91,10 @@ class TableInspection:
         """A page for the browser: rows, size, last write, health, timeline, files, partitions, schema and properties.
 
         The page is one HTML file, which needs no network. Secrets among the properties are hidden. Rows are counted
-        where that is cheap; else the page says what a count would cost.
+        if that is cheap; otherwise the page shows the cost of a count.
 
         Args:
-            path: of the HTML file on this machine, which is overwritten. None: nothing is written.
+            path: of the HTML file on this machine, which is overwritten. None: no file is written.
             options: Hudi's own keys: the limits of `health`.
         Returns: `path`; without a path an object that a notebook displays, whose `html` is the page.
         Raises:  CorruptFile for a timeline that can't be read, OSError for a file that can't be written.
@@ -104,7 +104,7 @@ class TableInspection:
         return report(self._handle, path, options)
 
     def checkpoint(self, key: str | None = None) -> Checkpoint:
-        """Where an ingestion job stands, from the newest commit that says it; its fields are None without one.
+        """The checkpoint of an ingestion job, from the newest commit with one; its fields are None without one.
 
         Args:   key: of the commit's extra metadata; None: those of Hudi's Streamer.
         """

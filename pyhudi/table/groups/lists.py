@@ -22,7 +22,7 @@ __all__ = ["Constraint", "IndexRemoval", "TableConstraints", "TableIndexes", "Ta
 
 @checked_methods
 class TableSavepoints:
-    """Saved commits: cleaning leaves their files, and `HudiTable.restore` takes the table back to one."""
+    """Saved commits: cleaning keeps their files, and `HudiTable.restore` can return to one."""
 
     def __init__(self, handle: TableHandle) -> None:
         """Use `HudiTable.savepoints`."""
@@ -42,17 +42,17 @@ class TableSavepoints:
         comment: str = "",
         options: Options | None = None,
     ) -> Savepoint:
-        """Save a commit (None: the newest): cleaning leaves its files, and `restore` can take the table back to it.
+        """Save a commit (None: the newest): cleaning keeps its files, and `restore` can return to it.
 
         Raises: TableError when there is no such commit, it is saved already, or files of it were cleaned.
         """
         from pyhudi.services.savepoint import savepoint
 
-        saved = None if instant_time is None else self._handle.commit_time(instant_time)
-        return self._handle.serve(partial(savepoint, instant_time=saved, user=user, comment=comment), options)
+        commit_time = None if instant_time is None else self._handle.commit_time(instant_time)
+        return self._handle.serve(partial(savepoint, instant_time=commit_time, user=user, comment=comment), options)
 
     def delete(self, instant_time: AsOf, *, dry_run: bool = False, options: Options | None = None) -> Savepoint:
-        """Delete the savepoint of a commit; the commit stays until cleaning needs it no more.
+        """Delete the savepoint of a commit; the commit's files are then cleaned by the policy.
 
         Args:    dry_run: only look it up.
         Raises:  TableError when the commit has no savepoint.
@@ -68,25 +68,25 @@ class TableSavepoints:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class IndexRemoval(Result):
-    """`name`: as it was given. `partitions`: of the metadata table, that went or would go."""
+    """`name`: as in the call. `partitions`: the removed partitions of the metadata table (dry run: those to remove)."""
 
     name: str
     partitions: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{self.name}: {', '.join(self.partitions) or 'nothing'} taken out of the metadata table"
+        return f"{self.name}: {', '.join(self.partitions) or 'nothing'} removed from the metadata table"
 
 
 @checked_methods
 class TableIndexes:
-    """The indexes of the metadata table, which every write keeps up."""
+    """The indexes of the metadata table, which every write updates."""
 
     def __init__(self, handle: TableHandle) -> None:
         """Use `HudiTable.indexes`."""
         self._handle = handle
 
     def list(self) -> IndexList:
-        """The indexes that the metadata table has, and those that are being built; prints as a table."""
+        """The indexes of the metadata table, including those being built; prints as a table."""
         from pyhudi.services.indexes import load_indexes
 
         return load_indexes(self._handle.fresh())
@@ -102,32 +102,32 @@ class TableIndexes:
         schedule_only: bool = False,
         options: Options | None = None,
     ) -> IndexInfo:
-        """Build an index of the metadata table, which every later write keeps up.
+        """Build an index of the metadata table, which every later write updates.
 
-        Other writers wait for the table's lock meanwhile, unless `while_writing` says that they go on. A table without
-        a metadata table gets one.
+        Other writers wait for the table's lock during the build, unless `while_writing` lets them continue. A table
+        without a metadata table gets one.
 
         Args:
-            name: of a secondary or expression index; of the others their type: `record_index`, `column_stats`,
+            name: any name for a secondary or expression index; for others their type: `record_index`, `column_stats`,
                 `partition_stats`, `bloom_filters`.
-            columns: of a secondary index the one that it finds rows by; of column_stats those that get statistics.
-            index_type: None: the type that the name is, else `secondary_index`; of an expression index `column_stats`,
-                which is what None means then, or `bloom_filters`.
-            expression: of an expression index the function of a column whose values it knows, as SQL text:
-                "from_unixtime(ts, 'yyyy-MM-dd')". Times are those of UTC.
+            columns: for a secondary index the column to look up; for column_stats those that get statistics.
+            index_type: None: the type in `name`, else `secondary_index`; for an expression index `column_stats` (None)
+                or `bloom_filters`.
+            expression: for an expression index the function of a column, as SQL text:
+                "from_unixtime(ts, 'yyyy-MM-dd')". Times are in UTC.
             while_writing: the table is read without its lock; needs a lock that all writers share, and version 8.
             schedule_only: leave the plan on the timeline, for `build` of any process.
             options: Hudi's own keys, such as `hoodie.metadata.global.record.level.index.min.filegroup.count`.
-        Raises: ConfigError when there is such an index, or the table can't have it; WriteConflict when the lock was
-            lost. Nothing has an index then that it did not have before.
+        Raises: ConfigError when the index exists, or the table can't have it; WriteConflict when the lock was
+            lost. After an error no index was added.
         """
         from pyhudi.table.groups.metadata import build_index
 
         return build_index(self._handle, name, columns, index_type, expression, while_writing, schedule_only, options)
 
     def build(self, *, options: Options | None = None) -> builtins.tuple[IndexInfo, ...]:
-        """Build the indexes whose plans wait, while writers go on: those of `schedule_only`, those whose builders died,
-        and those that Apache Hudi has scheduled.
+        """Build the indexes with pending plans, while writers go on: those of `schedule_only`, those whose builders
+        died, and those that Apache Hudi has scheduled.
 
         Raises: WriteConflict when another process builds one of them.
         """
@@ -136,10 +136,10 @@ class TableIndexes:
         return self._handle.serve(build_waiting, options)
 
     def drop(self, name: str, *, dry_run: bool = False, options: Options | None = None) -> IndexRemoval:
-        """Take an index out of the metadata table, by the name that it was made with, or that of its partition.
+        """Remove an index from the metadata table, by its name or that of its partition.
 
-        Args:    dry_run: only say what would go.
-        Raises:  ConfigError when there is none of that name, or another index needs it.
+        Args:    dry_run: only return the partitions to remove.
+        Raises:  ConfigError when it does not exist, or another index needs it.
         """
         from pyhudi.services.indexes import drop_index
 
@@ -152,7 +152,7 @@ class TableIndexes:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Constraint(Result):
-    """A CHECK constraint: no write of PyHudi's brings rows for which `condition` is false."""
+    """A CHECK constraint: PyHudi writes no rows for which `condition` is false."""
 
     name: str
     condition: str
@@ -176,10 +176,10 @@ class TableConstraints:
         return constraints_of(self._handle.fresh().config)
 
     def add(self, name: str, condition: str, *, options: Options | None = None) -> Constraint:
-        """Let no write of PyHudi's bring rows for which a condition is false; unknown, as of null, passes.
+        """Refuse rows in writes by PyHudi for which a condition is false; unknown, as for null, passes.
 
         Args:   condition: SQL text over the table's columns, such as `"fare > 0"`.
-        Raises: SchemaMismatch when rows of the table break it; ConfigError for a name that is taken, and a condition
+        Raises: SchemaMismatch when rows of the table break it; ConfigError for a name in use, and a condition
             that the columns can't answer.
         """
         from pyhudi.services.constraints import add_constraint
@@ -188,7 +188,7 @@ class TableConstraints:
         return Constraint(name, self.list().get(name, condition))
 
     def drop(self, name: str, *, options: Options | None = None) -> Constraint:
-        """Take a constraint off. Raises ConfigError when there is none of that name."""
+        """Drop a constraint. Raises ConfigError if it does not exist."""
         from pyhudi.services.constraints import drop_constraint
 
         condition = self.list().get(name, "")

@@ -1,4 +1,4 @@
-"""Maintenance: the services and changes of a table that one rarely calls. `HudiTable.maintenance`."""
+"""Maintenance: the less frequent services and changes of a table. `HudiTable.maintenance`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Maintenance:
         instant_time: str | None = None,
         options: Options | None = None,
     ) -> CompactionResult:
-        """Merge-on-read: merge the log blocks of slices with many of them; base files stay. See `compact`."""
+        """Merge-on-read: merge the log blocks of slices with many of them; base files are kept. See `compact`."""
         from pyhudi.services.compact.compaction import LOG_COMPACTION
         from pyhudi.services.planned import call
 
@@ -56,12 +56,12 @@ class Maintenance:
         dry_run: bool = False,
         options: Options | None = None,
     ) -> ArchiveResult:
-        """Move old instants from the active timeline to the history, where `history` still finds them.
+        """Move old instants from the active timeline to the history, which `history()` still shows.
 
-        Writes do it by themselves. Nothing goes that a reader, a savepoint, pending work or cleaning still needs.
+        Writes do it by themselves. Instants that a reader, a savepoint, pending work or cleaning still needs are kept.
 
-        Args:    min_commits: so many stay. max_commits: above so many archiving starts. Both are raised when cleaning
-                     needs more. dry_run: only say which instants would go, and what keeps the others.
+        Args:    min_commits: the number of commits to keep. max_commits: the number above which archiving starts. Both
+                     are raised if cleaning needs more. dry_run: only return the instants to archive, and the limit.
         """
         from pyhudi.services.archive.archiving import archive
 
@@ -71,9 +71,9 @@ class Maintenance:
     def run_ttl(
         self, *, days_retained: int | None = None, dry_run: bool = False, options: Options | None = None
     ) -> TtlResult:
-        """Delete the partitions that have expired, by `hoodie.partition.ttl.strategy.days.retain` and its like.
+        """Delete the partitions that have expired, by `hoodie.partition.ttl.strategy.days.retain` and related options.
 
-        Args:    days_retained: days after which a partition expires. dry_run: only say which.
+        Args:    days_retained: days after which a partition expires. dry_run: only return the partitions.
         Raises:  WriteConflict for partitions that a pending compaction or clustering is going to rewrite.
         """
         from pyhudi.services.partition_ttl import expire_partitions
@@ -83,27 +83,27 @@ class Maintenance:
         )
 
     def upgrade(self, to: int = 9, *, dry_run: bool = False, options: Options | None = None) -> VersionChange:
-        """Take the table to a higher version (4 → 5 → 6 → 8 → 9), in place. Nobody may write to it meanwhile.
+        """Upgrade the table to a higher version (4 → 5 → 6 → 8 → 9), in place. No other process may write to it.
 
         Failed writes are undone and log files compacted first. A call that died is finished by calling again.
 
         Args:   dry_run: only return the steps, with the properties that they change.
-        Raises: ConfigError when `to` is no higher version, UnsupportedTable, WriteConflict while others write.
+        Raises: ConfigError when `to` is not a higher version, UnsupportedTable, WriteConflict while others write.
         """
         return change_version(self._handle, to, True, options, dry_run)
 
     def downgrade(self, to: int, *, dry_run: bool = False, options: Options | None = None) -> VersionChange:
-        """Take the table to a lower version (9 → 8 → 6), for readers and writers of older releases. See `upgrade`."""
+        """Downgrade the table to a lower version (9 → 8 → 6), for software of older releases. See `upgrade`."""
         return change_version(self._handle, to, False, options, dry_run)
 
     def change_type(self, to: str, *, dry_run: bool = False, options: Options | None = None) -> TypeChange:
-        """Make the table COPY_ON_WRITE or MERGE_ON_READ ("cow", "mor"), in place. Nobody may write to it meanwhile.
+        """Make the table COPY_ON_WRITE or MERGE_ON_READ ("cow", "mor"), in place. No other process may write to it.
 
         To copy-on-write, failed writes are undone and all log files compacted first. A call that died is finished by
         calling again. Below version 8 a merge-on-read table stores its payload class: that of the options, and
         OverwriteWithLatestAvroPayload without one.
 
-        Args:   dry_run: only say how many file groups would be compacted.
+        Args:   dry_run: only return the number of file groups to compact.
         Raises: ConfigError for another type, UnsupportedTable when a pending clustering holds log files, WriteConflict
             while others write.
         """
@@ -119,12 +119,12 @@ class Maintenance:
         dry_run: bool = False,
         options: Options | None = None,
     ) -> PropertiesChange:
-        """Set and remove lines of `hoodie.properties`. The file before is kept beside it.
+        """Set and remove entries of `hoodie.properties`. A backup of the file is kept beside it.
 
         Args:
             properties: key → value. unset: keys to remove.
             dry_run: only return the differences.
-        Raises: ConfigError for what says how files are written (keys, partitioning, formats, type, version), which
+        Raises: ConfigError for properties that describe the files (keys, partitioning, formats, type, version), which
             only rewriting would change.
         """
         from pyhudi.services.properties import set_properties
@@ -140,10 +140,10 @@ class Maintenance:
         dry_run: bool = False,
         options: Options | None = None,
     ) -> Checkpoint:
-        """Say by an empty commit where an ingestion job is to go on. Commits before stay as they are.
+        """Set the checkpoint of an ingestion job by an empty commit. Earlier commits are not changed.
 
         Args:   key: of the commit's extra metadata; None: that of the newest checkpoint of Hudi's Streamer.
-                dry_run: only return what would be set.
+                dry_run: only return the checkpoint.
         """
         from pyhudi.table.change import set_checkpoint
 
@@ -159,17 +159,18 @@ class Maintenance:
     ) -> WriteResult:
         """Add the rows of Parquet files, in one commit.
 
-        The rows are written to base files of the table, batch by batch; the files stay as they are.
+        The rows are written to base files of the table, batch by batch; the files themselves are not changed.
 
         Args:
-            paths: files, and folders whose `*.parquet` are meant, of this machine or of any store that tables lie in;
-                hidden ones (`_temporary/`, `.a.parquet`) are left out of folders, as Spark leaves them out. Partition
-                columns that are not in the files come from the names of their folders (`city=rome/`).
-            storage_options: of the files' store, as for `open`; the table has its own.
-            operation: upsert replaces rows of known keys; the others don't look for keys, so that the same files added
-                twice are there twice.
+            paths: files, or folders with `*.parquet`, on this machine or in any store that tables can be in; hidden
+                ones (`_temporary/`, `.a.parquet`) in folders are left out, as in Spark. Partition columns that are not
+                in the files come from the names of their folders (`city=rome/`).
+            storage_options: of the files' store, as for `open`; they don't apply to the table's.
+            operation: upsert replaces rows of known keys; the others don't look up keys, so that files that are added
+                twice have all their rows twice.
         Raises: ConfigError for paths without files, and for files of Hudi, Delta and Iceberg tables; SchemaMismatch
-            for columns that don't fit the table's; StorageError for a file that can't be read. Nothing is added then.
+            for columns that don't fit the table's; StorageError for a file that can't be read. After an error nothing
+            was added.
         """
         from pyhudi.table.imports import add_files
 
@@ -184,14 +185,14 @@ class Maintenance:
     ) -> TableCopy:
         """Copy the table, as it was at a moment, to a new path: a whole Hudi table for every reader and writer.
 
-        Files are copied as they are, so rows keep their commit times. The copy has the newest file slices of then and
-        the timeline up to then; nothing older can be read in it. Its metadata table is built from its files. Others may
-        go on writing to this table.
+        Files are copied unchanged, so rows keep their commit times. The copy has the file slices that were the newest
+        at that moment and the timeline up to it; nothing older can be read in it. Its metadata table is built from its
+        files. Other processes may continue to write to this table.
 
-        Args:   path: as in `open`; an empty or new folder. as_of: as in `scan`; None: as it is now.
+        Args:   path: as in `open`; an empty or new folder. as_of: as in `scan`; None: now.
                 storage_options: Hadoop's keys for the store of the copy.
         Raises: TableExists, ConfigError for a folder that is not empty, TableError for a moment before the first
-            commit, or whose files were cleaned. Nothing is left of a copy that fails.
+            commit, or whose files were cleaned. A failed copy is removed.
         """
         from pyhudi.table.at import TableAt
         from pyhudi.table.exports import copy_table
@@ -201,7 +202,7 @@ class Maintenance:
 
     @property
     def repair(self) -> TableRepairs:
-        """Damage that is found and repaired: `repair.orphans()`, `duplicates()` and so on. Nothing changes without
+        """Repairs that find and fix damage: `repair.orphans()`, `duplicates()` and so on. Nothing changes without
         `dry_run=False`.
         """
         from pyhudi.table.groups.repairs import TableRepairs

@@ -1,4 +1,4 @@
-"""TableMetadata: what `table.metadata` shows of the metadata table, for looking at it and for checking it."""
+"""TableMetadata: the metadata table for inspection and checks. `HudiTable.metadata`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["MetadataPartition", "MetadataPartitionStats", "MetadataStats", "Tabl
 
 @dataclass(frozen=True, slots=True)
 class MetadataPartition:
-    """One partition of the metadata table, as of when `table.metadata` was called."""
+    """One partition of the metadata table, as of the call of `table.metadata`."""
 
     name: str
     _table: MetadataTable
@@ -108,8 +108,8 @@ class TableMetadata:
         Args:
             sample: this many file groups, chosen at random, are read and compared; the list of files is compared
                 whole. None: all.
-            options: Hudi's own keys, as `scan` takes them: the merger of a table with merge mode CUSTOM. The other
-                options of reads change nothing here.
+            options: Hudi's own keys, as `scan` takes them: the merger of a table with merge mode CUSTOM. Other
+                options of reads have no effect here.
         Raises: ConfigError for a sample of none; UnsupportedTable when rows must be read and the table's merger is
             unknown; CorruptFile, MetadataTableDamaged.
         """
@@ -141,9 +141,8 @@ class TableMetadata:
         """Rebuild the metadata table, or partitions of it, from the table's files.
 
         Args:
-            partitions: None: the existing ones, or those of the options when none exist. With `files` all are built
-                anew.
-            dry_run: only return the partitions to build, and the errors in the present metadata table.
+            partitions: None: the existing ones, or those of the options if none exist. With `files` all are rebuilt.
+            dry_run: only return the partitions to build, and the errors in the current metadata table.
             options: Hudi's own keys, for new partitions.
         Raises: ConfigError for partitions unknown to this release or to the table's version.
         """
@@ -157,11 +156,11 @@ class TableMetadata:
         dry_run: bool = False,
         options: Options | None = None,
     ) -> tuple[str, ...]:
-        """Take the metadata table out, or partitions of it: readers list folders then. A write with
+        """Remove the metadata table, or partitions of it; readers then list folders. A write with
         `hoodie.metadata.enable=true` makes a new one.
 
         Args:    partitions: None, or with `files`: all. dry_run: only return the names.
-        Returns: the names of the partitions that went.
+        Returns: the names of the removed partitions.
         Raises:  ConfigError when there is no such partition.
         """
         service = partial(drop_metadata, partitions=partitions, dry_run=dry_run)

@@ -36,7 +36,7 @@ __all__ = ["LockAudit", "TableRepairs", "repair_properties"]
 
 @checked_methods
 class TableRepairs:
-    """The repairs of a table. `dry_run=True`, the default, only returns what is damaged and what would be done."""
+    """The repairs of a table. `dry_run=True`, the default, only returns the damage and its repairs."""
 
     def __init__(self, handle: TableHandle) -> None:
         """Use `table.maintenance.repair`."""
@@ -45,7 +45,7 @@ class TableRepairs:
     def orphans(self, *, dry_run: bool = True, options: Options | None = None) -> RepairResult:
         """Delete data files that no completed instant owns, such as those of a rollback that died, by one clean.
 
-        Files of pending writes stay, and those older than the archived timeline reaches.
+        Files of pending writes are kept, as are files from before the archived timeline.
         Raises: WriteConflict while a restore or another clean is running.
         """
         return self._call("orphans", dry_run, options)
@@ -57,11 +57,11 @@ class TableRepairs:
         dry_run: bool = True,
         options: Options | None = None,
     ) -> RepairResult:
-        """Keep one row of each key, by the table's merge rules, in one commit. Keys are compared in their partition; in
-        the table, where it has a record index that is not partitioned, or the options name a global index.
+        """Keep one row of each key, by the table's merge rules, in one commit. Keys are compared in their partition, or
+        in the table if it has a record index that is not partitioned, or the options name a global index.
 
-        Args:   partitions: paths, the only ones to look at; None: all.
-        Raises: WriteConflict when another write completed meanwhile, or a waiting plan rewrites the file groups;
+        Args:   partitions: paths of the partitions to search; None: all.
+        Raises: WriteConflict if another write has completed since, or a pending plan rewrites the file groups;
             ConfigError for buckets whose options are missing.
         """
         paths = None if partitions is None else tuple(path.strip("/") for path in partitions)
@@ -79,9 +79,9 @@ class TableRepairs:
         dry_run: bool = True,
         options: Options | None = None,
     ) -> RepairResult:
-        """Repair instants whose files are empty or damaged. Completed writes with data files are shown, and stay.
+        """Repair instants whose files are empty or damaged. Completed writes with data files are shown, but kept.
 
-        Args:   actions: words of the timeline such as "clean", the only ones to look at; None: all.
+        Args:   actions: the actions to check, such as "clean"; None: all.
         Raises: ConfigError for no such action.
         """
         call = partial(REPAIRS.load("empty_instants"), dry_run=dry_run, actions=_kinds(actions))
@@ -95,7 +95,7 @@ class TableRepairs:
         return self._call("deprecated_partition", dry_run, options)
 
     def log_checksums(self, *, dry_run: bool = True, options: Options | None = None) -> RepairResult:
-        """Find log files that lack bytes of completed writes; write anew what their file groups still hold, in one
+        """Find log files that lack bytes of completed writes; rewrite the remaining rows of their file groups in one
         commit. Raises: WriteConflict as `duplicates`.
         """
         return self._call("log_checksums", dry_run, options)
@@ -125,12 +125,12 @@ class TableRepairs:
         """Rebuild damaged `hoodie.properties`, under the table's lock. `pyhudi.repair_properties` does it for a table
         that can't be opened.
 
-        Args:   properties: those that count before all others.
+        Args:   properties: they override all others.
         Raises: ConfigError when files don't show enough; LockTimeout.
         """
         handle = self._handle
-        given = {**handle.session_options(), **handle.options(options)}
-        return _properties(handle.storage, properties, dry_run, given)
+        merged = {**handle.session_options(), **handle.options(options)}
+        return _properties(handle.storage, properties, dry_run, merged)
 
     def _call(self, name: str, dry_run: bool, options: Options | None) -> RepairResult:
         call = partial(REPAIRS.load(name), dry_run=dry_run)
@@ -149,25 +149,25 @@ class LockAudit:
         self._storage = handle.storage
 
     def status(self) -> AuditStatus:
-        """Is the audit on, and how many journals are there? Raises: CorruptFile for a switch that can't be read."""
+        """The state of the audit and the number of journals. Raises: CorruptFile if the state can't be read."""
         return audit_status(self._storage)
 
     def enable(self) -> AuditStatus:
-        """From now on every writer that takes the table's storage-based lock leaves a journal."""
+        """Let every writer that takes the table's storage-based lock write a journal from now on."""
         return set_audit(self._storage, True)
 
     def disable(self) -> AuditStatus:
-        """No more journals; those that are there stay, see `cleanup`."""
+        """Stop writing journals; existing ones are kept, see `cleanup`."""
         return set_audit(self._storage, False)
 
     def validate(self) -> AuditValidation:
-        """Read the journals: did two writers hold the lock at once, and did each give it back?"""
+        """Check the journals for simultaneous holders of the lock, and for holders that did not release it."""
         return validate_audit(self._storage, SystemClock())
 
     def cleanup(self, days: int = 7, *, dry_run: bool = False) -> AuditCleanup:
         """Delete journals that were last written more than this many days ago.
 
-        Args:   dry_run: only say which. Raises: ConfigError for less than 0 days.
+        Args:   dry_run: only return them. Raises: ConfigError for less than 0 days.
         """
         return clean_audit(self._storage, SystemClock(), days, dry_run=dry_run)
 
@@ -177,16 +177,16 @@ class LockAudit:
 
 def _kinds(actions: Sequence[str] | None) -> frozenset[ActionKind] | None:
     words = {kind.value: kind for kind in ActionKind}
-    strange = sorted(set(actions or ()) - words.keys())
-    if strange:
-        raise ConfigError(f"actions are {', '.join(words)}; found {strange[0]!r:.100}.")
+    unknown = sorted(set(actions or ()) - words.keys())
+    if unknown:
+        raise ConfigError(f"actions are {', '.join(words)}; found {unknown[0]!r:.100}.")
     return None if actions is None else frozenset(words[action] for action in actions)
 
 
 def _properties(
     storage: Storage, properties: Mapping[str, str] | None, dry_run: bool, options: Options | None
 ) -> RepairResult:
-    """The properties of the table at a storage."""
+    """Repair the properties of the table at a storage."""
     from pyhudi.services.repair.properties import repair_properties as repair
 
     check_names(options or {}, OptionScope.WRITE)
@@ -207,11 +207,11 @@ def repair_properties(
 ) -> RepairResult:
     """Rebuild missing or damaged `hoodie.properties`, without which a table can't be opened.
 
-    A whole backup counts first, then what is left of the file, then what the table's files show. The table's lock
-    is held meanwhile.
+    A whole backup has precedence, then the remains of the file, then the table's files. The table's lock
+    is held during the repair.
 
     Args:
-        properties: those that count before all others, such as ordering columns, which files don't show.
+        properties: they override all others; needed for ordering columns, which files don't show.
         dry_run: only return the difference.
         options: Hudi's own keys, such as those of the lock that the table's writers use.
     Raises: TableNotFound for a folder without `.hoodie`; ConfigError when files don't show enough; LockTimeout.

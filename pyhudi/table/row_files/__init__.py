@@ -1,4 +1,4 @@
-"""Files as the data of a write: `RowFiles` is given in place of a frame."""
+"""Files as the data of a write: `RowFiles` is passed instead of a frame."""
 
 from __future__ import annotations
 

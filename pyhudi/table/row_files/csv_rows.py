@@ -1,4 +1,4 @@
-"""Rows of CSV. Fields are read as text; columns get the table's types, or the narrowest that fits all fields.
+"""Rows of CSV. Fields are read as text; columns get the table's types, or the narrowest that fit all fields.
 
 An empty field is null; an empty text is `""`. No other word means null.
 """
@@ -45,8 +45,8 @@ def csv_types(files: Mapping[str, Opener], schema: pa.Schema | None, encoding: s
                 values = column_of_texts(name, batch.column(name), types[name])
                 schemas = [pa.schema([(name, nested[name])]), pa.schema([(name, values.type)])]
                 nested[name] = one_schema(schemas, place).field(name).type
-    named = {name: typed_nulls(kind, types[name]) for name, kind in nested.items()}
-    return {**types, **named, **{name: _narrowest(candidates) for name, candidates in remaining.items()}}
+    nested_types = {name: typed_nulls(kind, types[name]) for name, kind in nested.items()}
+    return {**types, **nested_types, **{name: _narrowest(candidates) for name, candidates in remaining.items()}}
 
 
 def csv_reader(place: str, opener: Opener, types: Types, encoding: str) -> pa.RecordBatchReader:
@@ -62,7 +62,7 @@ def csv_reader(place: str, opener: Opener, types: Types, encoding: str) -> pa.Re
     return pa.RecordBatchReader.from_batches(columns, batches())
 
 
-# From the narrowest. Times of day stay text, as do numbers that would lose digits or leading zeros.
+# From the narrowest. Times of day remain text, as do numbers that would lose digits or leading zeros.
 _CANDIDATES: Sequence[pa.DataType] = [
     pa.null(), pa.int64(), pa.bool_(), pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.float64(),
 ]  # fmt: skip
@@ -72,7 +72,7 @@ _BOOLEANS = r"^(?i:true|false)$"
 
 
 def _narrowest(candidates: Sequence[pa.DataType]) -> pa.DataType:
-    """The first type that fits. What fits numbers and booleans alike are empty texts."""
+    """The first type that fits. Columns that fit numbers and booleans alike have only empty texts."""
     if not candidates or candidates[:2] == [pa.int64(), pa.bool_()]:
         return pa.string()
     return candidates[0]
@@ -103,9 +103,9 @@ def _names(place: str, opener: Opener, encoding: str) -> list[str]:
     """The columns of the first line. Raises SchemaMismatch for a name twice."""
     with _errors(place, encoding):
         names = _open(opener, {}, encoding).schema.names
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise SchemaMismatch(f"{place} has several columns called {twice!r}. Rename or drop the others.")
+    duplicate = next((name for name in names if names.count(name) > 1), None)
+    if duplicate is not None:
+        raise SchemaMismatch(f"{place} has several columns called {duplicate!r}. Rename or drop the others.")
     return names
 
 
@@ -132,7 +132,7 @@ def _errors(place: str, encoding: str) -> Iterator[None]:
     except (UnicodeError, pa.ArrowInvalid) as error:
         if isinstance(error, UnicodeError) or "UTF8" in str(error):
             raise ConfigError(
-                f"{place} is not of the encoding {encoding}: give the one that it has, such as encoding='latin-1'. "
+                f"{place} is not in the encoding {encoding}: give the right one, such as encoding='latin-1'. "
                 "Nothing was written."
             ) from error
         raise ConfigError(f"{place} can't be read as CSV: {error}. Nothing was written.") from error

@@ -1,4 +1,4 @@
-"""The files whose rows a write takes: Parquet, CSV, JSON, Arrow, and streams of bytes such as standard input.
+"""The files with rows for a write: Parquet, CSV, JSON, Arrow, and streams of bytes such as standard input.
 
 Each attempt of a write opens the files again. Rows stream; JSON and streams of bytes are read into memory.
 """
@@ -33,18 +33,18 @@ _BATCH_ROWS = 65_536
 
 @dataclass(frozen=True)
 class RowFile:
-    """A file as the caller names it. `place`: its path, or its bytes."""
+    """A file by the caller's name. `place`: its path, or its bytes."""
 
     name: str
     place: Path | bytes
     format: str
 
     def source(self) -> str | io.BytesIO:
-        """What a reader of Arrow's opens."""
+        """The source that Arrow's readers open."""
         return str(self.place) if isinstance(self.place, Path) else io.BytesIO(self.place)
 
     def stream(self) -> IO[bytes]:
-        """Its bytes, unpacked as its name says."""
+        """Its bytes, decompressed by its extension."""
         source = self.source()
         stream = pa.input_stream(source, compression="detect") if isinstance(source, str) else source
         return cast("IO[bytes]", stream)
@@ -66,15 +66,15 @@ class RowFiles:
     ) -> RowFiles:
         """Files of this machine, by their paths, and streams of bytes, which are read now.
 
-        Args:   format: parquet, csv, json or arrow; None: what the names of the files say. encoding: of CSV and JSON.
-        Raises: ConfigError for files that are not there, and for a format or an encoding that is not known.
+        Args:   format: parquet, csv, json or arrow; None: by the extensions of the files. encoding: of CSV and JSON.
+        Raises: ConfigError for missing files, and for an unknown format or encoding.
         """
         if not files:
             raise ConfigError("There are no files to write.")
         try:
             codecs.lookup(encoding)
         except LookupError:
-            raise ConfigError(f"encoding takes utf-8, latin-1, cp1252 and their like, found {encoding!r}.") from None
+            raise ConfigError(f"encoding takes utf-8, latin-1, cp1252 and the like, found {encoding!r}.") from None
         return cls(tuple([_row_file(file, format) for file in files]), encoding)
 
     def read(self, schema: pa.Schema | None) -> pa.RecordBatchReader:
@@ -92,7 +92,7 @@ class RowFiles:
         for file, reader in zip(self.files, readers, strict=True):
             if sorted(reader.schema.names) != sorted(names):
                 raise SchemaMismatch(
-                    f"{file.name}: its columns {', '.join(reader.schema.names)} are not those of the first file, "
+                    f"{file.name}: its columns {', '.join(reader.schema.names)} differ from those of the first file, "
                     f"{', '.join(names)}. Write them one after the other."
                 )
         return _joined(readers, schema)
@@ -113,7 +113,7 @@ def _row_file(file: str | os.PathLike[str] | BinaryIO, format: str | None) -> Ro
         return RowFile("standard input" if name == "<stdin>" else name, file.read(), _format_of(name, format))
     path, kind = Path(file), _format_of(os.fspath(file), format)
     if not path.is_file():
-        raise ConfigError(f"There is no file {str(path)!r}. Files are those of this machine.")
+        raise ConfigError(f"There is no file {str(path)!r} on this machine.")
     return RowFile(os.fspath(file), path, kind)
 
 
@@ -124,9 +124,7 @@ def _format_of(file: str, format: str | None) -> str:
         return format.lower()
     suffixes = [suffix.lower() for suffix in Path(file).suffixes if suffix.lower() not in _PACKED]
     if not suffixes or suffixes[-1] not in _FORMATS:
-        raise ConfigError(
-            f"The format of {file!r} is not known by its name: add format='csv', or parquet, json, arrow."
-        )
+        raise ConfigError(f"The format of {file!r} is unknown by its name: add format='csv', or parquet, json, arrow.")
     return _FORMATS[suffixes[-1]]
 
 
@@ -149,8 +147,8 @@ def _parquet(file: RowFile, form: _Form) -> pa.RecordBatchReader:
 
     from pyhudi.formats.base.parquet_reader import parquet_rows
 
-    opened = pq.ParquetFile(file.source(), coerce_int96_timestamp_unit="us")
-    return parquet_rows(opened, file.name, _BATCH_ROWS)
+    parquet_file = pq.ParquetFile(file.source(), coerce_int96_timestamp_unit="us")
+    return parquet_rows(parquet_file, file.name, _BATCH_ROWS)
 
 
 def _csv(file: RowFile, form: _Form) -> pa.RecordBatchReader:
@@ -164,7 +162,7 @@ def _json(file: RowFile, form: _Form) -> pa.RecordBatchReader:
             return json_rows(text, form.schema, file.name).to_reader(_BATCH_ROWS)
     except UnicodeError as error:
         raise ConfigError(
-            f"{file.name} is not of the encoding {form.encoding}: give the one that it has, such as "
+            f"{file.name} is not in the encoding {form.encoding}: give the right one, such as "
             "encoding='latin-1'. Nothing was written."
         ) from error
 
@@ -173,11 +171,11 @@ def _arrow(file: RowFile, form: _Form) -> pa.RecordBatchReader:
     import pyarrow.ipc as ipc
 
     try:
-        opened = ipc.open_file(file.source())
+        ipc_file = ipc.open_file(file.source())
     except pa.ArrowInvalid:
         return ipc.open_stream(pa.OSFile(str(file.place)) if isinstance(file.place, Path) else io.BytesIO(file.place))
-    batches = (opened.get_batch(number) for number in range(opened.num_record_batches))
-    return pa.RecordBatchReader.from_batches(opened.schema, batches)
+    batches = (ipc_file.get_batch(number) for number in range(ipc_file.num_record_batches))
+    return pa.RecordBatchReader.from_batches(ipc_file.schema, batches)
 
 
 _READERS: dict[str, Callable[[RowFile, _Form], pa.RecordBatchReader]] = {

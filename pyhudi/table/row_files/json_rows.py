@@ -1,4 +1,4 @@
-"""Rows of JSON: an array of objects, or an object a line. All rows decide which columns there are, and their types."""
+"""Rows of JSON: an array of objects, or one object per line. All rows decide the columns and their types."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def json_rows(text: TextIO, schema: pa.Schema | None, place: str) -> pa.Table:
 
 
 def one_schema(schemas: Iterable[pa.Schema], place: str) -> pa.Schema:
-    """The columns of all, each with a type that holds the values of all. Raises SchemaMismatch."""
+    """The columns of all schemas, each with a type that holds the values of all. Raises SchemaMismatch."""
     try:
         return pa.unify_schemas(list(schemas), promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
@@ -42,7 +42,7 @@ def one_schema(schemas: Iterable[pa.Schema], place: str) -> pa.Schema:
 
 
 def _blocks(rows: Iterator[Mapping[str, object]]) -> Iterator[list[Mapping[str, object]]]:
-    """The rows in blocks; an empty one for none."""
+    """The rows in blocks; one empty block without rows."""
     yield list(islice(rows, _BLOCK_ROWS))
     while block := list(islice(rows, _BLOCK_ROWS)):
         yield block
@@ -71,7 +71,7 @@ def _decoded(decoder: json.JSONDecoder, text: str, where: str) -> object:
     try:
         return decoder.decode(text)
     except ValueError as error:
-        raise ConfigError(f"{where}: no JSON: {error}. Give an array of objects, or an object a line.") from error
+        raise ConfigError(f"{where}: no JSON: {error}. Give an array of objects, or one object per line.") from error
     except RecursionError as error:
         raise ConfigError(f"{where}: JSON that is nested too deeply.") from error
 

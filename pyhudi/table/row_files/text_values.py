@@ -1,8 +1,8 @@
-"""Values that stand in a file as text: every field of CSV, and of JSON what it has no type for.
+"""Values that are text in a file: every field of CSV, and JSON values of types that JSON lacks.
 
-These rules read back what the command line prints as JSON and CSV, and `export` as CSV: decimals, dates and times are
+These rules parse the command line's JSON and CSV and the CSV of `export`: decimals, dates and times are
 text, binary is hexadecimal digits, and in CSV nested values are JSON. A timestamp with a zone is a moment; one without
-is a date and a time of day. Each goes into a column of its own kind only.
+is a date and a time of day. Each fits only columns of its own kind.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from pyhudi.table.column_values import NO_FIT, column_of
 __all__ = ["column_of_json", "column_of_texts", "has_decimals"]
 
 Decoder: TypeAlias = Callable[[object], object]
-_AS_THEY_ARE: Mapping[pa.DataType | None, set[type]] = {  # without a step of Python for each value
+_UNCONVERTED: Mapping[pa.DataType | None, set[type]] = {  # without a step of Python for each value
     None: {bool, int, float, str}, pa.int32(): {int}, pa.int64(): {int}, pa.float64(): {int, float},
 }  # fmt: skip
-_NOT_FINITE = ("nan", "inf", "-inf")  # how --json and --csv print them
+_NOT_FINITE = ("nan", "inf", "-inf")  # as --json and --csv print them
 
 
 def column_of_texts(name: str, texts: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """Fields of CSV as a column. Empty text is null, but in columns of text.
+    """Fields of CSV as a column. Empty text is null, except in columns of text.
 
-    Raises: SchemaMismatch for a text that is no value of the type.
+    Raises: SchemaMismatch for a text that is not a value of the type.
     """
     if is_text(data_type):
         return texts.cast(data_type)
@@ -52,14 +52,14 @@ def column_of_texts(name: str, texts: pa.Array, data_type: pa.DataType) -> pa.Ar
 def column_of_json(name: str, values: Sequence[object], data_type: pa.DataType | None) -> pa.Array:
     """Values of JSON as a column, in which nested parts without a value are untyped nulls.
 
-    Args:   data_type: of the table's column, None where it has none.
+    Args:   data_type: of the table's column, None for a new column.
     Raises: SchemaMismatch for values that the column can't hold.
     """
     kinds = set(map(type, values)) - {type(None)}
     if data_type is not None and _is_cast(data_type) and kinds == {str}:
         return _cast(name, pa.array(values, pa.string()), data_type)
     decode = _floats if data_type is None else _decoder(data_type)
-    if decode is None or kinds <= _AS_THEY_ARE.get(data_type, set()):
+    if decode is None or kinds <= _UNCONVERTED.get(data_type, set()):
         return column_of(name, values, data_type, has_nulls_typed=False)
     try:
         decoded = [None if value is None else decode(value) for value in values]
@@ -69,13 +69,13 @@ def column_of_json(name: str, values: Sequence[object], data_type: pa.DataType |
 
 
 def has_decimals(data_type: pa.DataType) -> bool:
-    """Are there decimals in a type, at any depth? Their digits are more than a float has."""
+    """True if a type has decimals, at any depth, which have more digits than a float."""
     inner = [data_type.field(at).type for at in range(data_type.num_fields)] if pt.is_nested(data_type) else []
     return pt.is_decimal(data_type) or any(map(has_decimals, inner))
 
 
 def _is_cast(data_type: pa.DataType) -> bool:
-    """Does Arrow's cast from text mean what is printed? It has none to times of day, and takes bytes as they are."""
+    """True if Arrow's cast from text parses the printed form; not for times of day and bytes."""
     return not (pt.is_nested(data_type) or pt.is_time(data_type) or is_bytes(data_type))
 
 
@@ -88,7 +88,7 @@ def _cast(name: str, texts: pa.Array, data_type: pa.DataType) -> pa.Array:
 
 def _refused(name: str, data_type: pa.DataType | None, reason: object) -> SchemaMismatch:
     return SchemaMismatch(
-        f"Column {name!r} is of type {data_type} and can't hold what the file has: {reason}. Nothing was written."
+        f"Column {name!r} is of type {data_type} and can't hold the file's values: {reason}. Nothing was written."
     )
 
 
@@ -102,7 +102,7 @@ def _loaded(name: str, text: str | None) -> object:
 
 
 def _decoder(data_type: pa.DataType) -> Decoder | None:
-    """What makes a value of a type of a value of JSON that is not null; None where they are the same."""
+    """A function that converts a JSON value that is not null to the type; None if no conversion is needed."""
     if pt.is_struct(data_type):
         return _struct_decoder(data_type)
     if pt.is_map(data_type):
@@ -134,7 +134,7 @@ def _struct_decoder(data_type: pa.DataType) -> Decoder:
 
 
 def _map_decoder(data_type: pa.DataType) -> Decoder:
-    """Of an object, whose keys are texts, or of a list of pairs, as --json prints maps."""
+    """A decoder of maps: of objects, whose keys are texts, or of lists of pairs, as --json prints maps."""
     map_type = cast("pa.MapType", data_type)
     key, item = _decoder(map_type.key_type) or _same, _decoder(map_type.item_type) or _same
 
@@ -178,7 +178,7 @@ def _decimal(value: object) -> object:
 
 
 def _moment(value: object, data_type: pa.DataType) -> object:
-    """A date, time or timestamp of its text. Numbers are refused: JSON's writers count by days, seconds or less."""
+    """A date, time or timestamp from its text. Numbers are refused: their unit may be days, seconds or less."""
     if not isinstance(value, str):
         raise ValueError(f"a text such as 2024-01-31 or 2024-01-31T12:00:00Z is expected, found {brief(value)}")
     if pt.is_time(data_type):
@@ -193,7 +193,7 @@ def _bytes(value: object) -> object:
 
 
 def _floats(value: object) -> object:
-    """Decimals of a column without a type as floats, at any depth."""
+    """The value of an untyped column with decimals as floats, at any depth."""
     if isinstance(value, Decimal):
         return float(value)
     if isinstance(value, Mapping):
