@@ -1,11 +1,11 @@
-"""Calls in Python, as messages of the library name them, in the words of the command line.
+"""Translates Python calls in the library's messages to commands of the command line.
 
     HudiTable.open(path).maintenance.upgrade()  `pyhudi upgrade TABLE`
     table.alter(AddColumn('fare', ...))         `pyhudi query "ALTER TABLE … ADD COLUMNS (fare …)"`
     mode='replace'                              --mode replace
-    table.constraints.drop('fare')              in Python table.constraints.drop('fare'), which no command does
+    table.constraints.drop('fare')              in Python table.constraints.drop('fare'), if there is no command
 
-What the user typed stays as it is.
+The user's own words are not changed.
 """
 
 from __future__ import annotations
@@ -41,41 +41,41 @@ _WRITES = ("upsert", "insert", "bulk_insert", "delete", "insert_overwrite")
 
 
 def command_for(call: str, table: str) -> str:
-    """The command that does what a call of `table` in Python does; the call where there is none."""
-    named = _CALL.fullmatch(call)
-    if named is None:
+    """The command for a Python call of `table`; the call itself if there is none."""
+    match = _CALL.fullmatch(call)
+    if match is None:
         return call
-    return _command(named[1], named[2], shlex.quote(table)) or call
+    return _command(match[1], match[2], shlex.quote(table)) or call
 
 
 def in_commands(text: str, typed: Sequence[str]) -> str:
-    """A message with commands in the place of calls, but for what the user typed himself."""
+    """A message with commands instead of calls, except in the user's own words."""
 
     def is_typed(part: re.Match[str]) -> bool:
         return any(part[0] in token for token in typed)
 
-    def command(found: re.Match[str]) -> str:
-        if is_typed(found):
-            return found[0]
-        name, arguments = found[1] or found[3], found[2] or found[4] or ""
-        table, rest = "TABLE", arguments
-        if found[3] and (path := re.match(r"'([^']*)'(?:, )?", arguments)):  # such a call takes the path
-            table, rest = shlex.quote(path[1]), arguments[path.end() :]
-        words = _command(name, rest, table)
-        return f"in Python {found[0]}" if words is None else f"`{words}`"
+    def command(match: re.Match[str]) -> str:
+        if is_typed(match):
+            return match[0]
+        name, arguments = match[1] or match[3], match[2] or match[4] or ""
+        table, other_arguments = "TABLE", arguments
+        if match[3] and (path := re.match(r"'([^']*)'(?:, )?", arguments)):  # the call takes the path
+            table, other_arguments = shlex.quote(path[1]), arguments[path.end() :]
+        words = _command(name, other_arguments, table)
+        return f"in Python {match[0]}" if words is None else f"`{words}`"
 
-    def option(found: re.Match[str]) -> str:
-        if is_typed(found):
-            return found[0]
-        if found[1] == "schema_mode":
-            return f"--option hoodie.pyhudi.schema.mode={found[2]}"
-        return f"--{found[1]} {found[2] or ''}".rstrip()
+    def option(match: re.Match[str]) -> str:
+        if is_typed(match):
+            return match[0]
+        if match[1] == "schema_mode":
+            return f"--option hoodie.pyhudi.schema.mode={match[2]}"
+        return f"--{match[1]} {match[2] or ''}".rstrip()
 
     return _SETTING.sub(option, _NAMED.sub(command, text))
 
 
 def _command(name: str, arguments: str, table: str) -> str | None:
-    """The words of the command for a call; None without one."""
+    """The command for a call; None if there is none."""
     if name == "alter":
         change = _CHANGE.match(arguments)
         return f'pyhudi query "ALTER TABLE … {_CHANGES[change[1]].format(change[2]) if change else "…"}"'
@@ -90,7 +90,7 @@ def _command(name: str, arguments: str, table: str) -> str | None:
 
 
 def _typed(row: Command, arguments: str) -> list[str]:
-    """The values among the arguments as one types them. A dry run is the default in Python, and a question here."""
+    """The values of the arguments as typed. A dry run is the default in Python; the command asks instead."""
     flags = {one.keyword: [] if one.is_placed else [one.names[0]] for one in row.arguments}
     words: list[str] = []
     for keyword, literal in _VALUE.findall(arguments):

@@ -1,4 +1,4 @@
-"""A row of the command line: what is typed, the method that it calls, and what it takes. A row imports nothing."""
+"""A row of the command line: its words, the method that it calls, and its arguments. A row imports nothing."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ __all__ = ["DRY_RUN", "TABLE", "YES", "Command", "CommandArgument", "arg", "load
 
 @dataclass(frozen=True, slots=True)
 class CommandArgument:
-    """`names`: `--limit`, `-n`; or one name alone, for an argument that goes by its place. `meaning`: its help.
-    `settings`: further ones of argparse's `add_argument`. `convert`: makes the method's value of the parsed one.
+    """`names`: `--limit`, `-n`; or only one name, for a positional argument. `meaning`: its help.
+    `settings`: others of argparse's `add_argument`. `convert`: turns the parsed value into the method's.
     """
 
     names: tuple[str, ...]
@@ -25,12 +25,12 @@ class CommandArgument:
 
     @property
     def is_placed(self) -> bool:
-        """Does it go by its place?"""
+        """True for a positional argument."""
         return not self.names[0].startswith("-")
 
     @property
     def typed(self) -> tuple[str, ...]:
-        """Its names as users see them."""
+        """Its names as users type them."""
         return (self.settings.get("metavar", self.names[0].upper()),) if self.is_placed else self.names
 
     @property
@@ -46,7 +46,7 @@ def arg(*names: str, meaning: str, convert: Callable[[Any], object] | None = Non
 
 TABLE = arg("table", meaning="Path of the table; with --catalog its name.")
 DRY_RUN = arg("--dry-run", meaning="Only show what would be done.", action="store_true")
-YES = arg("--yes", "-y", meaning="Do it without asking, as scripts want it.", action="store_true")
+YES = arg("--yes", "-y", meaning="Don't ask for confirmation; for scripts.", action="store_true")
 
 
 def _always(plan: object) -> bool:
@@ -55,15 +55,15 @@ def _always(plan: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """`words`: what is typed after `pyhudi`. `summary`, `details`: its help. `method`: of a table, by its path from
+    """`words`: the words after `pyhudi`. `summary`, `details`: its help. `method`: of a table, by its path from
     HudiTable, or of `pyhudi`; "" where there is none.
 
-    takes:        after TABLE, if it is not among them.
-    own:          "module:name" of the function that is called in place of the method: it has more to do.
-    asks:         the question before the method, which has `dry_run`, changes something; "" where nobody is asked.
-    changes:      does a plan change anything? Nobody is asked where it does not.
-    wrong:        has the answer findings? They end a run with exit code 3.
-    has_options:  does it take `--option`?
+    takes:        its arguments; TABLE comes first if it is not among them.
+    own:          "module:name" of a function that is called instead of the method, because it does more.
+    asks:         the question before the method, which has `dry_run`, changes something; "" if it does not ask.
+    changes:      tells if a plan changes anything; otherwise the command does not ask.
+    wrong:        tells if the answer has findings, which end a run with exit code 3.
+    has_options:  it takes `--option`.
     """
 
     words: str
@@ -84,25 +84,25 @@ class Command:
 
     @property
     def arguments(self) -> tuple[CommandArgument, ...]:
-        """All that are its own, in their order."""
+        """All of its own arguments, in order."""
         table = (TABLE,) if self.method and TABLE not in self.takes else ()
         return (*table, *self.takes, *((DRY_RUN, YES) if self.asks else ()))
 
     @property
     def usage(self) -> str:
-        """Its words and the arguments that go by place: `savepoint create TABLE [INSTANT]`."""
-        placed = [(one.typed[0], one.settings.get("nargs")) for one in self.arguments if one.is_placed]
-        return " ".join([self.words, *(f"[{name}]" if nargs == "?" else name for name, nargs in placed)])
+        """Its words and positional arguments: `savepoint create TABLE [INSTANT]`."""
+        positional = [(one.typed[0], one.settings.get("nargs")) for one in self.arguments if one.is_placed]
+        return " ".join([self.words, *(f"[{name}]" if nargs == "?" else name for name, nargs in positional)])
 
 
 def load(target: str) -> Any:
-    """What "module:name" names."""
+    """The object named "module:name"."""
     module, _, name = target.partition(":")
     return getattr(importlib.import_module(module), name)
 
 
 def names_of(text: str) -> list[str]:
-    """Names with commas."""
+    """Names that are separated by commas."""
     return [name.strip() for name in text.split(",")]
 
 

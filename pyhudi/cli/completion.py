@@ -1,6 +1,6 @@
 """`pyhudi completion`: a script that completes the words of `pyhudi` in a shell.
 
-Its text is made from the rows, so that a shell starts no Python for it.
+Its text is generated from the rows, so that the shell need not start Python.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _options(command: Command) -> list[str]:
 
 
 def _following() -> dict[str, list[str]]:
-    """What may follow the words that stand there: "", each group, and `locks audit`."""
+    """The words that may follow other words: "", each group, and `locks audit`."""
     following: dict[str, list[str]] = {}
     for command in COMMANDS:
         words = command.words.split()
@@ -77,11 +77,11 @@ def _fish() -> str:
     lines = ["# fish completion of pyhudi"]
     about = {command.words: command.summary.replace("'", "") for command in COMMANDS}
     for before, words in _following().items():
-        seen = [f"__fish_seen_subcommand_from {word}" for word in before.split()]
-        seen.append(f"not __fish_seen_subcommand_from {' '.join(words)}")
+        conditions = [f"__fish_seen_subcommand_from {word}" for word in before.split()]
+        conditions.append(f"not __fish_seen_subcommand_from {' '.join(words)}")
         for word in words:
             text = about.get(f"{before} {word}".strip(), "")
-            lines.append(f"complete -c pyhudi -f -n '{'; and '.join(seen)}' -a {word} -d '{text}'")
+            lines.append(f"complete -c pyhudi -f -n '{'; and '.join(conditions)}' -a {word} -d '{text}'")
     for command in COMMANDS:
         words_seen = "; and ".join(f"__fish_seen_subcommand_from {word}" for word in command.words.split())
         lines += [f"complete -c pyhudi -n '{words_seen}' -l {name[2:]}" for name in _options(command)]

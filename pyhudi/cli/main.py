@@ -1,10 +1,10 @@
-"""`pyhudi ...`: one command is parsed, run and answered; each way to end has its exit code (docs/cli.md).
+"""`pyhudi ...`: parses and runs one command, and shows its answer; each way to end has its exit code (docs/cli.md).
 
-    commands.py      the row that the words name
+    commands.py      the row of the words
     parsing.py       its arguments, by argparse, and its call
-    reply.py         what it answers, as text, JSON or CSV
+    reply.py         its answer, as text, JSON or CSV
 
-Help of all commands is written from the rows alone: it imports no table.
+The help of all commands comes from the rows: it imports no table.
 """
 
 from __future__ import annotations
@@ -36,13 +36,15 @@ ENDED_AFTER = 5  # by a signal, after something was complete
 INTERRUPTED = 130  # 128 + SIGINT
 TERMINATED = 143  # 128 + SIGTERM
 _HELP = ("--help", "-h", "help")
-_USAGE = "usage: pyhudi COMMAND [ARGUMENTS]; `pyhudi COMMAND --help` says what it takes"
+_USAGE = "usage: pyhudi COMMAND [ARGUMENTS]; `pyhudi COMMAND --help` shows its arguments"
 _DEBUG = "--debug"
 
 
 def run() -> NoReturn:
     """The console script."""
-    gc.set_threshold(100_000, 50, 50)  # a listing makes a million objects, which looking for cycles would slow by half
+    gc.set_threshold(
+        100_000, 50, 50
+    )  # a listing makes a million objects; searching them for cycles would take half of the time
     sys.exit(main(sys.argv[1:]))
 
 
@@ -64,10 +66,10 @@ def main(tokens: Sequence[str]) -> int:
 
 
 def _stopped(how: str, error: BaseException, code: int) -> int:
-    """Say in one line what of the command is complete."""
+    """Print one line on what the command has completed."""
     note = completed_note(error)
     if not note:
-        return _ended(f"{how}; nothing of it became visible unless the command had said so", code)
+        return _ended(f"{how}; nothing of it is visible, except what the command has reported", code)
     return _ended(f"{how} after its commit. {message(note)}", ENDED_AFTER if completed_instants(error) else code)
 
 
@@ -78,12 +80,12 @@ def _main(tokens: list[str]) -> int:
         from pyhudi import __version__
 
         return _show(f"pyhudi {__version__}")
-    named = command_of(tokens)
-    if named is None:
+    match = command_of(tokens)
+    if match is None:
         return _no_command(tokens)
     try:
         with naming_completed():
-            return _answered(*named)
+            return _answered(*match)
     except BrokenPipeError:
         raise
     except Exception as error:
@@ -105,13 +107,13 @@ def _answered(command: Command, tokens: Sequence[str]) -> int:
     try:
         show(answer, form, sys.stdout)
         sys.stdout.flush()
-    except BrokenPipeError:  # whether it comes in time is chance, so it changes no exit code
+    except BrokenPipeError:  # it may come at any time, so it must not change the exit code
         _silence_output()
     return WRONG if command.wrong is not None and command.wrong(answer.value) else DONE
 
 
 def _failed(error: Exception, arguments: Sequence[str]) -> int:
-    """Say in one line what went wrong. The library's messages name calls in Python; here they are commands."""
+    """Print one line on the error. The library's messages name Python calls; here they become commands."""
     if _DEBUG in arguments:
         traceback.print_exc()
     note = completed_note(error)
@@ -124,12 +126,12 @@ def _failed(error: Exception, arguments: Sequence[str]) -> int:
 
 
 def _public_name(error: Exception) -> str:
-    """The name that `pyhudi.errors` or Python has for an error: the library catches some by private subclasses."""
+    """The name that `pyhudi.errors` or Python has for an error: the library has private subclasses of some."""
     return next(kind.__name__ for kind in type(error).__mro__ if not kind.__name__.startswith("_"))
 
 
 def _terminated(number: int, frame: FrameType | None) -> NoReturn:
-    """SIGTERM unwinds as Ctrl-C does: a write that has not committed is undone."""
+    """Unwind on SIGTERM as on Ctrl-C: a write that has not committed is undone."""
     raise SystemExit(TERMINATED)
 
 
@@ -141,9 +143,9 @@ def _no_command(tokens: list[str]) -> int:
         _show(_help_of(group))
         return DONE if asks else USAGE
     group = [command for command in COMMANDS if command.group == tokens[0]]
-    near = " or ".join(f"`pyhudi {name}`" for name in near_commands(tokens))
+    similar = " or ".join(f"`pyhudi {name}`" for name in near_commands(tokens))
     typed = " ".join(tokens[:2] if group else tokens[:1])
-    advice = f"Did you mean {near}?" if near else "`pyhudi --help` lists them."
+    advice = f"Did you mean {similar}?" if similar else "`pyhudi --help` lists them."
     return _ended(f"there is no command {message(repr(typed))}. {advice}", USAGE)
 
 
@@ -157,7 +159,7 @@ def _help_of(commands: Sequence[Command]) -> str:
 
 
 def _silence_output() -> None:
-    """After the reader of standard output has gone (`| head`): Python writes to it once more at its end."""
+    """Redirect standard output after its reader has closed it (`| head`): Python writes to it once more at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -1,4 +1,4 @@
-"""What every command takes: where the table is, and how the answer looks."""
+"""The arguments of every command: the place of the table, and the form of the answer."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ __all__ = ["COMMON_ARGUMENTS", "SPARKS_CATALOG", "Common"]
 
 SPARKS_CATALOG = "spark_catalog"
 COMMON_ARGUMENTS = (
-    arg("--catalog", meaning="Where names of tables are looked up; TABLE is a name then. A folder or URI: "
-        "`sales.rides` is its subfolder sales/rides. thrift://HOST:PORT: a Hive metastore. spark_catalog, with "
-        "--spark: that of the session."),
-    arg("--storage-option", meaning="KEY=VALUE: a Hadoop key for the store. May be given several times.",
+    arg("--catalog", meaning="The catalog of table names; TABLE is then a name. A folder or URI: `sales.rides` is "
+        "its subfolder sales/rides. thrift://HOST:PORT: a Hive metastore. spark_catalog, with --spark: the "
+        "session's."),
+    arg("--storage-option", meaning="KEY=VALUE: a Hadoop key for the store. Can be repeated.",
         action="append"),
-    arg("--timeout", meaning="Seconds after which a store that does not answer is given up.", type=float),
-    arg("--option", meaning="KEY=VALUE: a key of Hudi's, see docs/options.md. May be given several times.",
+    arg("--timeout", meaning="Seconds to wait for a store that does not answer.", type=float),
+    arg("--option", meaning="KEY=VALUE: an option of Hudi's, see docs/options.md. Can be repeated.",
         action="append"),
     arg("--json", meaning="The answer as JSON.", action="store_true"),
     arg("--csv", meaning="The answer as CSV.", action="store_true"),
     arg("--spark", meaning="Work with a Spark session: its master, such as `local[4]`, or a server of Spark Connect, "
-        'such as `sc://host:15002`; "" for what the environment says, SPARK_REMOTE included.'),
+        'such as `sc://host:15002`; "": as the environment sets it, including SPARK_REMOTE.'),
     arg("--debug", meaning="Show where an error comes from.", action="store_true"),
 )  # fmt: skip
 
@@ -57,7 +57,7 @@ class Common:
 
     @property
     def form(self) -> Literal["text", "json", "csv"]:
-        """How the answer looks. Raises ConfigError for two forms at once."""
+        """The form of the answer. Raises ConfigError for two forms at once."""
         if self.json and self.csv:
             raise ConfigError("--json and --csv are two forms of the answer; give one of them.")
         return "json" if self.json else "csv" if self.csv else "text"
@@ -75,13 +75,13 @@ class Common:
 
     @property
     def settings(self) -> Settings:
-        """Both, as arguments of a call."""
+        """Options and storage options as arguments of a call."""
         return {"storage_options": self.storage_options, "options": self.options}
 
     def path(self, table: str) -> str:
-        """The place of a table: what was typed, or the folder of the catalog that has this name.
+        """The path of a table: as typed, or the folder of this name in the catalog.
 
-        Raises ConfigError for a path where a name of the catalog belongs.
+        Raises ConfigError for a path instead of a name of the catalog.
         """
         if self.catalog is None:
             return table
@@ -97,9 +97,9 @@ class Common:
             return self._in_session(table)
         if "/" not in self.catalog and "\\" not in self.catalog and not os.path.isdir(self.catalog):
             raise ConfigError(
-                f"--catalog {self.catalog}: there is no such folder. Names are also looked up at a Hive metastore "
-                f"(thrift://host:9083), and with --spark in the session's catalog ({SPARKS_CATALOG}). Give the table's "
-                f"path where another catalog has it."
+                f"--catalog {self.catalog}: there is no such folder. Other catalogs are a Hive metastore "
+                f"(thrift://host:9083), and with --spark the session's catalog ({SPARKS_CATALOG}). For a table of any "
+                f"other catalog, give its path."
             )
         return "/".join([self.catalog.rstrip("/"), *table.split(".")])
 
@@ -107,7 +107,7 @@ class Common:
         """The folder of a name of the session's catalog."""
         session = self.session()
         if session is None:
-            raise ConfigError(f"--catalog {SPARKS_CATALOG} is that of a Spark session: add --spark.")
+            raise ConfigError(f"--catalog {SPARKS_CATALOG} belongs to a Spark session: add --spark.")
         from pyhudi.session.catalog import catalog_of
         from pyhudi.sql.session import TableName
 
@@ -123,7 +123,7 @@ class Common:
         return HudiTable.open(self.path(table), self.session(), storage_options=self.storage_options)
 
     def state(self, table: str) -> MetaClient:
-        """The table at one moment: what `open` loads, without the calls of a table. Raises as `open`."""
+        """The table's state at one moment, without the methods of a table. Raises as `open`."""
         from pyhudi.meta_client import MetaClient
         from pyhudi.storage import open_storage
 

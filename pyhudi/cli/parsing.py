@@ -21,7 +21,7 @@ __all__ = ["Declined", "UsageError", "answer_of", "help_of", "parsed"]
 
 
 class UsageError(Exception):
-    """A command line that its command can't take."""
+    """An invalid command line."""
 
 
 class Declined(TableError):
@@ -50,21 +50,21 @@ def _parser_of(command: Command) -> _Parser:
 
 
 def help_of(command: Command, tokens: Sequence[str]) -> str | None:
-    """The help of a command, if it is asked for. After `--` there are no options."""
+    """The help of a command, if it is requested. After `--` there are no options."""
     options = tokens[: tokens.index("--")] if "--" in tokens else tokens
     return _parser_of(command).format_help().rstrip() if {"--help", "-h"} & {*options} else None
 
 
 def parsed(command: Command, tokens: Sequence[str]) -> tuple[Common, dict[str, Any]]:
-    """What every command takes, and the arguments that were typed of this one, by the names of its method.
+    """The common arguments, and the typed arguments of this command, by the names of its method.
 
     Raises: UsageError; ConfigError for a value that is refused.
     """
     namespace, unknown = _parser_of(command).parse_known_intermixed_args(tokens)
     if unknown:
         names = [name for one in (*command.arguments, *COMMON_ARGUMENTS) for name in one.names if name[0] == "-"]
-        near = get_close_matches(unknown[0].partition("=")[0], names, n=1)
-        raise UsageError(f"there is no argument {unknown[0]!r}." + "".join(f" Did you mean {one}?" for one in near))
+        similar = get_close_matches(unknown[0].partition("=")[0], names, n=1)
+        raise UsageError(f"there is no argument {unknown[0]!r}." + "".join(f" Did you mean {one}?" for one in similar))
     values = vars(namespace)
     common = Common(**{one.name: values.pop(one.name) for one in fields(Common)})
     if common.option and not command.has_options:
@@ -76,7 +76,7 @@ def parsed(command: Command, tokens: Sequence[str]) -> tuple[Common, dict[str, A
 
 
 def answer_of(command: Command, common: Common, arguments: dict[str, Any]) -> Reply:
-    """Call the method of a command, or its own function. What changes something shows its plan and asks first.
+    """Call the method of a command, or its own function. Changes show their plan and ask first.
 
     Raises: HudiError; Declined.
     """
@@ -84,9 +84,9 @@ def answer_of(command: Command, common: Common, arguments: dict[str, Any]) -> Re
     is_planned = _is_planned(arguments)
     if not command.asks:
         return _call(command, common, arguments)()
-    dry_run, yes = arguments.pop(DRY_RUN.keyword), arguments.pop(YES.keyword)
+    dry_run, is_confirmed = arguments.pop(DRY_RUN.keyword), arguments.pop(YES.keyword)
     call = _call(command, common, arguments)
-    if dry_run or yes or is_planned:
+    if dry_run or is_confirmed or is_planned:
         return call(dry_run=dry_run)
     plan = call(dry_run=True)
     if not command.changes(plan.value):
@@ -96,7 +96,7 @@ def answer_of(command: Command, common: Common, arguments: dict[str, Any]) -> Re
 
 
 def _call(command: Command, common: Common, arguments: dict[str, Any]) -> Callable[..., Reply]:
-    """The call with its arguments, but for `dry_run`."""
+    """The call with its arguments, except `dry_run`."""
     if command.own:
         return partial(load(command.own), common, **arguments)
     options = {"options": common.options} if command.has_options else {}
@@ -106,12 +106,12 @@ def _call(command: Command, common: Common, arguments: dict[str, Any]) -> Callab
 
 
 def _is_planned(arguments: Mapping[str, object]) -> bool:
-    """Is a plan left, or run that was left? Raises ConfigError for two things that are said about the plan."""
+    """True for --schedule and --run. Raises ConfigError for two contradicting arguments about the plan."""
     if "schedule_only" not in arguments:
         return False
     dry_run, *planned = (bool(arguments.get(name)) for name in (DRY_RUN.keyword, "schedule_only", "instant_time"))
     if dry_run + sum(planned) > 1:
-        raise ConfigError("--dry-run, --schedule and --run say three things about the plan; give one of them.")
+        raise ConfigError("--dry-run, --schedule and --run exclude each other; give one of them.")
     return any(planned)
 
 
@@ -119,19 +119,19 @@ def _ask(plan: Reply, question: str) -> None:
     """Show a plan on standard error and ask. Raises Declined for any answer but yes, and without a terminal."""
     print(plan.value if plan.text is None else plan.text, file=sys.stderr)
     if not sys.stdin.isatty():
-        raise Declined(f"{question} Nothing was changed: there is no terminal to ask on. Add --yes to do it.")
+        raise Declined(f"{question} Nothing was changed: there is no terminal to ask on. Add --yes to confirm.")
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise Declined("Nothing was changed.")
 
 
 def _say_once() -> Callable[[str], None]:
-    """Says on standard error what is waited for, the first time only."""
-    said: list[str] = []
+    """Print on standard error what the command is waiting for, only the first time."""
+    printed: list[str] = []
 
     def say(where: str) -> None:
-        if not said:
-            said.append(where)
+        if not printed:
+            printed.append(where)
             print(f"pyhudi: waiting for {where} (--timeout SECONDS gives up)", file=sys.stderr, flush=True)
 
     return say

@@ -1,4 +1,4 @@
-"""What a command answers, and how it looks: as text for people, as JSON or CSV for programs.
+"""The answer of a command in its forms: text for people, JSON or CSV for programs.
 
 A value is a dataclass (`Result`), a list of them (`ResultList`), or `JsonColumns`. JSON is an object for one thing and
 an array for several, with the names of the fields; CSV has a column for each field.
@@ -28,18 +28,18 @@ Form: TypeAlias = Literal["text", "json", "csv"]
 
 @dataclass(frozen=True)
 class JsonColumns:
-    """Rows as columns of JSON values, part by part. `names`: of the columns, also where there is no part."""
+    """Rows as columns of JSON values, part by part. `names`: of the columns, even without a part."""
 
     names: Sequence[str]
     parts: Iterable[Sequence[Sequence[Json]]]
 
     @classmethod
     def of_arrow(cls, names: Sequence[str], batches: Iterable[pa.RecordBatch]) -> JsonColumns:
-        """Batches of Arrow. A value is looked into only where its type calls for it."""
+        """Arrow batches as JSON columns. Values are converted only if their type requires it."""
         return cls(names, ([_json_values(column) for column in batch.columns] for batch in batches))
 
 
-_JSONS = frozenset(["string", "int8", "int16", "int32", "int64", "bool"])  # types whose values are JSON's as they are
+_JSONS = frozenset(["string", "int8", "int16", "int32", "int64", "bool"])  # types whose values need no conversion
 
 
 def _json_values(column: pa.Array) -> list[Json]:
@@ -49,8 +49,8 @@ def _json_values(column: pa.Array) -> list[Json]:
 
 @dataclass(frozen=True)
 class Reply:
-    """`value`: see above. `text`: what people read instead of it. `row_type`: of the entries of a list, whose names
-    stand above them even where there is none.
+    """`value`: see above. `text`: shown to people instead. `row_type`: of the entries of a list, whose names
+    are the header even of an empty list.
     """
 
     value: object
@@ -69,31 +69,33 @@ def show(answer: Reply, form: Form, out: TextIO) -> None:
 
 
 def rows_of(value: object) -> Iterator[Json] | None:
-    """The rows of a value that is a list, as JSON; None for one thing."""
+    """The rows of a list as JSON; None for a single value."""
     if isinstance(value, list | tuple):
         return map(plain, value)
     if not isinstance(value, JsonColumns):
         return None
     names = value.names
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ConfigError(f"Several columns are called {twice!r}, and JSON has one value for a name. Rename one: AS ….")
+    duplicate = next((name for name in names if names.count(name) > 1), None)
+    if duplicate is not None:
+        raise ConfigError(
+            f"Several columns are called {duplicate!r}, and JSON has one value for each name. Rename one: AS …."
+        )
     return (dict(zip(names, row, strict=True)) for part in value.parts for row in zip(*part, strict=True))
 
 
 def _columns_of(answer: Reply) -> JsonColumns:
-    """An answer of any kind as columns; one thing is one row."""
+    """An answer of any kind as columns; a single value is one row."""
     if isinstance(answer.value, JsonColumns):
         return answer.value
-    listed = [
+    columns = [
         row if isinstance(row, dict) else {"value": row} for row in rows_of(answer.value) or [plain(answer.value)]
     ]
-    names = _names(answer) or list(dict.fromkeys(name for row in listed for name in row))
-    return JsonColumns(names, [[[row.get(name) for row in listed] for name in names]])
+    names = _names(answer) or list(dict.fromkeys(name for row in columns for name in row))
+    return JsonColumns(names, [[[row.get(name) for row in columns] for name in names]])
 
 
 def _names(answer: Reply) -> list[str]:
-    """The columns of a list, where they are known without an entry."""
+    """The columns of a list, if they are known without an entry."""
     value, kind = answer.value, answer.row_type
     kind = value.entry_type if isinstance(value, ResultList) else kind
     if kind is None:
@@ -102,7 +104,7 @@ def _names(answer: Reply) -> list[str]:
 
 
 def _json(value: object, out: TextIO) -> None:
-    """An object over several lines, or an array with a row on each line, written as it comes."""
+    """Write an object on several lines, or an array with a row on each line, as rows arrive."""
     rows = rows_of(value)
     if rows is None:
         out.write(json.dumps(plain(value), ensure_ascii=False, indent=2) + "\n")
@@ -116,7 +118,7 @@ def _json(value: object, out: TextIO) -> None:
 
 
 def _csv(columns: JsonColumns, out: TextIO) -> None:
-    """A line for each row. Nested values are JSON texts, null is empty, an empty text `""`."""
+    """Write a line for each row. Nested values are JSON texts, null is empty, an empty text `""`."""
     writer = csv.writer(out, lineterminator="\n")
     if columns.names:
         writer.writerow(columns.names)
@@ -129,13 +131,13 @@ def _csv(columns: JsonColumns, out: TextIO) -> None:
 
 
 def _field(value: object) -> str:
-    """A field of CSV; the writer of Python would make null of an empty text."""
+    """A field of CSV; Python's writer would write an empty text as null."""
     text = "" if value is None else str(value)
     return '"' + text.replace('"', '""') + '"' if value == "" or not {*text}.isdisjoint(',"\r\n') else text
 
 
 def _text(answer: Reply, out: TextIO) -> str | None:
-    """What people read. On a terminal rich fits tables to its width; a row is a line for each column where that would
+    """Write text for people. On a terminal rich fits tables to its width; a row is a line for each column if that would
     fold columns such as instant times.
     """
     value = answer.value
@@ -151,30 +153,30 @@ def _text(answer: Reply, out: TextIO) -> str | None:
 
 
 def _shown_values(parts: Iterable[Sequence[Json]]) -> list[object]:
-    """The values of a column as people see them. Nearly always none is nested."""
+    """The values of a column in text. Nearly always none is nested."""
     values: list[object] = list(chain.from_iterable(parts))
     return [_shown(one) for one in values] if not {dict, list, bool}.isdisjoint(map(type, values)) else values
 
 
 def _shown(value: Json) -> object:
-    """In text and CSV."""
+    """The form of a value in text and CSV."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
 
 
 def _columns_in(width: int, columns: Sequence[int]) -> int:
-    """How many of the first columns have room."""
+    """The number of leading columns that fit."""
     return next((n for n in range(len(columns), 0, -1) if sum(columns[:n]) + _BETWEEN * n <= width), 0)
 
 
 _WHOLE = 20  # characters of a column that is not folded on a terminal: an instant time has 17
-_FOLDED = 16  # and the fewest that a wider one is folded to
+_FOLDED = 16  # the minimum width to which a wider column is folded
 _BETWEEN = 3  # between two columns
 
 
 def _table(header: Sequence[str], columns: Sequence[Sequence[object]], out: TextIO, is_cut: bool = False) -> str | None:
-    """The table, or None when it was written. `is_cut`: columns are left out where they have no room."""
+    """Write a table. `is_cut`: columns that do not fit are left out."""
     if not out.isatty() or find_spec("rich") is None:
         return text_columns(header, columns)
     from rich import box

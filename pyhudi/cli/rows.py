@@ -20,7 +20,7 @@ _STANDARD_INPUT = ("-", "/dev/stdin")
 def query(
     common: Common, sql: str, tables: dict[str, str] | None = None, dialect: Literal["spark", "duckdb"] = "spark"
 ) -> Reply:
-    """The rows of a statement, by the session of `--spark`, or by DuckDB. Raises ConfigError for a catalog of neither.
+    """The rows of a statement, by the session of `--spark`, or by DuckDB. Raises ConfigError for other catalogs.
 
     The meta columns are left out unless the statement names them.
     """
@@ -31,11 +31,11 @@ def query(
     session = common.session()
     if session is not None:
         if dialect != "spark":
-            raise ConfigError(f"With --spark a statement is in Spark's words; found --dialect {dialect}.")
+            raise ConfigError(f"With --spark a statement is in Spark's SQL; found --dialect {dialect}.")
         return _query_spark(common, session, text, tables or {})
     if common.catalog == SPARKS_CATALOG or (common.catalog or "").startswith("thrift://"):
         raise ConfigError(
-            f"Without --spark the names of a statement are those of a folder, and of --table; found --catalog "
+            f"Without --spark the names in a statement come from a folder and from --table; found --catalog "
             f"{common.catalog}. Give --table NAME=PATH."
         )
     rows = (
@@ -54,7 +54,7 @@ def _query_spark(common: Common, session: SparkSession, text: str, tables: dict[
 
     if common.catalog not in (None, SPARKS_CATALOG):
         raise ConfigError(
-            f"With --spark the names of a statement are those of the session, and of --table; found "
+            f"With --spark the names in a statement come from the session and from --table; found "
             f"--catalog {common.catalog}. Give --table NAME=PATH."
         )
     enable(session)
@@ -84,24 +84,24 @@ def head(
 def write(
     common: Common, table: str, files: list[str], format: str | None = None, encoding: str = "utf-8", **more: Any
 ) -> Reply:
-    """The rows of files. `more`: of write_hudi."""
+    """Write the rows of files. `more`: arguments of write_hudi."""
     from pyhudi import write_hudi
     from pyhudi.table.row_files import RowFiles
 
     rows = RowFiles.of([sys.stdin.buffer if one in _STANDARD_INPUT else one for one in files], format, encoding)
     written = write_hudi(common.path(table), rows, **more, spark=common.session(), **common.settings)
-    return Reply(written, None if written is not None else "there is a table already; nothing was written")
+    return Reply(written, None if written is not None else "the table exists already; nothing was written")
 
 
 def bootstrap(common: Common, source: str, table: str, **more: Any) -> Reply:
-    """`more`: of pyhudi.bootstrap."""
+    """Bootstrap a table. `more`: arguments of pyhudi.bootstrap."""
     import pyhudi
 
     return Reply(pyhudi.bootstrap(source, common.path(table), **more, **common.settings))
 
 
 def import_table(common: Common, kind: str, source: str, table: str, **more: Any) -> Reply:
-    """`more`: of pyhudi.import_table."""
+    """Import a table. `more`: arguments of pyhudi.import_table."""
     import pyhudi
 
     return Reply(pyhudi.import_table(source, common.path(table), kind, **more, **common.settings))
@@ -109,8 +109,8 @@ def import_table(common: Common, kind: str, source: str, table: str, **more: Any
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Exported(Result):
-    """`items`: how many `kind`: rows, instants, or data files of a copy. `instant_time`, `size_bytes`: of a copy, else
-    null.
+    """`items`: the number of items of the `kind`: rows, instants, or data files of a copy. `instant_time`,
+    `size_bytes`: of a copy, else null.
     """
 
     path: str
@@ -120,8 +120,8 @@ class Exported(Result):
     size_bytes: int | None = None
 
     def __str__(self) -> str:
-        of_then = "" if self.instant_time is None else f", as of {self.instant_time}"
-        return f"{self.path}: {self.items:,} {self.kind}{of_then}"
+        as_of = "" if self.instant_time is None else f", as of {self.instant_time}"
+        return f"{self.path}: {self.items:,} {self.kind}{as_of}"
 
 
 def export(
@@ -134,21 +134,23 @@ def export(
     instants: bool = False,
     copy: bool = False,
 ) -> Reply:
-    """Rows, instants or the table. Raises ConfigError for two of them."""
+    """Export rows, instants or the table. Raises ConfigError for two of them."""
     rows_only = columns is not None or where is not None
     if (instants and copy) or ((instants or copy) and rows_only) or (instants and as_of is not None):
         raise ConfigError(
-            "--instants, --copy, and --columns or --where say three things about what goes out; give one of them. "
-            "--as-of is not for --instants."
+            "--instants, --copy, and --columns or --where exclude each other; give one of them. "
+            "--as-of does not apply to --instants."
         )
-    opened = common.open(table)
+    hudi_table = common.open(table)
     if copy:
-        made = opened.maintenance.copy_to(file, as_of, storage_options=common.storage_options)
-        return Reply(Exported(made.path, made.files, "files", made.instant_time, made.size_bytes))
+        table_copy = hudi_table.maintenance.copy_to(file, as_of, storage_options=common.storage_options)
+        return Reply(
+            Exported(table_copy.path, table_copy.files, "files", table_copy.instant_time, table_copy.size_bytes)
+        )
     if instants:
-        written = opened.inspect.export_instants(file)
+        written = hudi_table.inspect.export_instants(file)
     else:
-        written = opened.export(file, columns, where, as_of, options=common.options)
+        written = hudi_table.export(file, columns, where, as_of, options=common.options)
     return Reply(Exported(written.path, written.items, written.kind))
 
 
@@ -163,5 +165,5 @@ class WrittenFile(Result):
 
 
 def report(common: Common, table: str, file: str) -> Reply:
-    """The path of the page."""
+    """Write the page; the answer is its path."""
     return Reply(WrittenFile(str(common.open(table).inspect.report(file, options=common.options))))

@@ -1,4 +1,4 @@
-"""Commands that do more than call one method: what a table is, what is taken out of it, and its plans."""
+"""Commands that do more than call one method: facts about a table, removals, and their plans."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ def _columns(columns: Mapping[str, list[Json]]) -> Reply:
 
 
 def create(common: Common, table: str, columns: str | None = None, like: str | None = None, **more: Any) -> Reply:
-    """`more`: of HudiTable.create. Raises ConfigError without columns, and for two sources of them."""
+    """Create a table. `more`: arguments of HudiTable.create. Raises ConfigError unless columns have one source."""
     from pyhudi import HudiTable
     from pyhudi.sql.columns import schema_of_columns
     from pyhudi.table.row_files import RowFiles
 
     if (columns is None) == (like is None):
-        raise ConfigError("A table needs columns: give --columns or --like, one of them.")
+        raise ConfigError("A table needs columns: give either --columns or --like.")
     schema = schema_of_columns(columns) if columns is not None else RowFiles.of([like or ""]).read(None).schema
     return Reply(HudiTable.create(common.path(table), schema, **more, **common.settings).inspect.describe())
 
 
 def describe(common: Common, table: str) -> Reply:
-    """Without the class of a table: this loads a tenth of the library."""
+    """Describe a table without its class, which loads only a tenth of the library."""
     from pyhudi.table.description import describe as described
 
     return Reply(described(common.path(table), common.storage_options))
@@ -45,7 +45,7 @@ def properties(common: Common, table: str) -> Reply:
 
 
 def schema(common: Common, table: str) -> Reply:
-    """The columns of a table, whose types have Arrow's names."""
+    """The columns of a table, with Arrow's names of types."""
     columns = common.open(table).schema()
     types, nullable = [str(one.type) for one in columns], [one.nullable for one in columns]
     return _columns({"name": columns.names, "type": types, "nullable": nullable})
@@ -66,7 +66,7 @@ def partitions(common: Common, table: str) -> Reply:
 
 
 def timeline(common: Common, table: str, action: str | None = None, pending: bool = False) -> Reply:
-    """Those instants that are asked for."""
+    """The instants of this action and state."""
     from pyhudi.model.instant import Instant
 
     timeline = common.open(table).state().timeline
@@ -83,20 +83,20 @@ def health(common: Common, table: str, deep: bool = False) -> Reply:
 
 
 def drop(common: Common, table: str, dry_run: bool) -> Reply:
-    """The answer describes the table that was dropped."""
-    opened = common.open(table)
-    described = opened.inspect.describe()
+    """Drop a table; the answer describes it."""
+    hudi_table = common.open(table)
+    described = hudi_table.inspect.describe()
     if dry_run:
         return Reply(described, f"would drop this table\n{described}")
-    opened.drop()
+    hudi_table.drop()
     return Reply(described, f"{described.path}: dropped")
 
 
 def set_checkpoint(common: Common, table: str, value: str, key: str | None = None, *, dry_run: bool) -> Reply:
-    """A plan says what the checkpoint is now."""
-    opened = common.open(table)
-    checkpoint = opened.maintenance.set_checkpoint(value, key=key, dry_run=dry_run, options=common.options)
-    text = f"would set {value} ({checkpoint.key}); now: {opened.inspect.checkpoint(key)}" if dry_run else None
+    """Set a checkpoint; the plan shows the current one."""
+    hudi_table = common.open(table)
+    checkpoint = hudi_table.maintenance.set_checkpoint(value, key=key, dry_run=dry_run, options=common.options)
+    text = f"would set {value} ({checkpoint.key}); now: {hudi_table.inspect.checkpoint(key)}" if dry_run else None
     return Reply(checkpoint, text)
 
 
@@ -106,12 +106,12 @@ def sync_hive(common: Common, table: str) -> Reply:
 
 
 def sync_glue(common: Common, table: str) -> Reply:
-    """The same for AWS Glue."""
+    """Like `sync_hive`, for AWS Glue."""
     return Reply(common.open(table).sync("glue", options=common.options))
 
 
 def sync_bigquery(common: Common, table: str) -> Reply:
-    """The same for BigQuery. The statements stand at the end, each on a line of its own, to be copied."""
+    """Like `sync_hive`, for BigQuery. The statements come last, each on a separate line, to be copied."""
     return Reply(common.open(table).sync("bigquery", options=common.options))
 
 
@@ -134,12 +134,14 @@ def sync_check(common: Common, table: str, engine: str | None = None) -> Reply:
 
 
 def delete_savepoint(common: Common, table: str, instant_time: str, dry_run: bool) -> Reply:
-    """The answer is the remaining savepoints."""
-    opened = common.open(table)
-    going = opened.savepoints.delete(instant_time, dry_run=dry_run, options=common.options).instant_time
-    savepoints = opened.savepoints.list()
-    stay = type(savepoints)(one for one in savepoints if one.instant_time != going)
-    return Reply(stay, f"would delete the savepoint of {going}; these would stay:\n{stay}" if dry_run else None)
+    """Delete a savepoint; the answer is the remaining ones."""
+    hudi_table = common.open(table)
+    deleted = hudi_table.savepoints.delete(instant_time, dry_run=dry_run, options=common.options).instant_time
+    savepoints = hudi_table.savepoints.list()
+    remaining = type(savepoints)(one for one in savepoints if one.instant_time != deleted)
+    return Reply(
+        remaining, f"would delete the savepoint of {deleted}; these would remain:\n{remaining}" if dry_run else None
+    )
 
 
 def build_indexes(common: Common, table: str) -> Reply:
@@ -150,12 +152,12 @@ def build_indexes(common: Common, table: str) -> Reply:
 
 
 def drop_index(common: Common, table: str, name: str, dry_run: bool) -> Reply:
-    """The answer is the remaining indexes."""
-    opened = common.open(table)
-    going = opened.indexes.drop(name, dry_run=dry_run, options=common.options).partitions
-    indexes = opened.indexes.list()
-    stay = type(indexes)(one for one in indexes if one.name not in going)
-    return Reply(stay, f"would drop {', '.join(going)}; these would stay:\n{stay}" if dry_run else None)
+    """Drop an index; the answer is the remaining ones."""
+    hudi_table = common.open(table)
+    removed = hudi_table.indexes.drop(name, dry_run=dry_run, options=common.options).partitions
+    indexes = hudi_table.indexes.list()
+    remaining = type(indexes)(one for one in indexes if one.name not in removed)
+    return Reply(remaining, f"would drop {', '.join(removed)}; these would remain:\n{remaining}" if dry_run else None)
 
 
 def validate_metadata(common: Common, table: str, sample: int | None = None) -> Reply:
@@ -169,14 +171,14 @@ def validate_metadata(common: Common, table: str, sample: int | None = None) -> 
 
 
 def drop_metadata(common: Common, table: str, partitions: list[str] | None = None, *, dry_run: bool) -> Reply:
-    """The names of the partitions that went."""
+    """Drop partitions of the metadata table; the answer is their names."""
     going = common.open(table).metadata.drop(partitions, dry_run=dry_run, options=common.options)
     verb = "would drop" if dry_run else "dropped"
     return Reply(going, f"{verb} {', '.join(going)}" if going else _NO_METADATA, str)
 
 
 def repair_properties(common: Common, table: str, properties: dict[str, str] | None = None, *, dry_run: bool) -> Reply:
-    """Of a table that may not be opened."""
+    """Repair the properties of a table that can't be opened."""
     import pyhudi
 
     path = common.path(table)

@@ -71,7 +71,7 @@ def test_nobody_is_asked_where_there_is_nothing_to_do(
         (["config", "set", "{}", "my.key=1"], "would change .hoodie/hoodie.properties"),
         (["checkpoint", "set", "{}", "5"], "would set 5"),
         (["metadata", "drop", "{}"], "would drop column_stats, files"),
-        (["index", "drop", "{}", "column_stats"], "would drop column_stats; these would stay"),
+        (["index", "drop", "{}", "column_stats"], "would drop column_stats; these would remain"),
         (["rollback", "{}"], "would roll back"),
         (["change-type", "{}", "--to", "cow"], "would become"),
     ],
@@ -93,7 +93,7 @@ class Terminal(io.StringIO):
     ("words", "plan"),
     [
         (["rollback", "{}"], "would roll back"),
-        (["savepoint", "delete", "{}", "{saved}"], "these would stay"),
+        (["savepoint", "delete", "{}", "{saved}"], "these would remain"),
         (["config", "set", "{}", "my.key=1"], "my.key"),
         (["checkpoint", "set", "{}", "7"], "now: no checkpoint"),
         (["table", "drop", "{}"], "would drop this table"),

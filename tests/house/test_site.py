@@ -85,7 +85,8 @@ def test_the_page_of_the_api_is_a_table_of_names_and_each_name_has_a_page() -> N
 
     assert "| [`HudiTable`](api/HudiTable.md) | One Hudi table. |" in overview
     assert (
-        "| [`write_hudi`](api/write_hudi.md) | Write rows to a table, which is made when there is none. |" in overview
+        "| [`write_hudi`](api/write_hudi.md) | Write rows to a table, which is created if it does not exist. |"
+        in overview
     )
     assert "| [`sql`](api/sql.md) | " in overview
     assert ":::" not in overview
