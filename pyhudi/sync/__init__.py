@@ -1,1 +1,1 @@
-"""Tables registered in catalogs, where other engines find them. `syncing.py` does it; `hive.py` is a Hive metastore."""
+"""Registration of tables in catalogs, where other engines find them. `syncing.py` syncs; `hive.py` is a metastore."""

@@ -1,4 +1,4 @@
-"""BigQuery: a list of the table's base files beside it, and the SQL statements that make BigQuery's tables over it.
+"""BigQuery: a list of the table's base files beside it, and the SQL statements that create BigQuery's tables over it.
 
     use_bq_manifest_file=true    .hoodie/absolute-path-manifest/latest-snapshot.csv   paths   one external table
     false                        .hoodie/manifest/latest-snapshot.csv                 names   two of them, and a view
@@ -34,22 +34,22 @@ _NUMERIC_SCALE, _NUMERIC_DIGITS = 9, 29  # after the point, and before it
 
 
 def sync_to_bigquery(meta: MetaClient, options: BigQueryOptions) -> SyncResult:
-    """Write the list of base files, and say the statements that make BigQuery's tables.
+    """Write the list of base files, and return the statements that create BigQuery's tables.
 
-    Raises: ConfigError for what BigQuery can't have, UnsupportedTable for base files and columns that it lacks. The
-            list is as it was then.
+    Raises: ConfigError for settings that BigQuery does not allow, UnsupportedTable for base files and columns that it
+            lacks. After an error the list is unchanged.
     """
     name = _table_name(meta, options)
     statements = tuple(_statements(meta, name, options))
     path = _PATHS if options.uses_manifest else _NAMES
-    made, changed = _renewed(meta, path, options)
+    is_new, is_written = _renewed(meta, path, options)
     for _ in range(_ROUNDS_MAX - 1):
         if meta.is_current():
             break
-        meta = meta.reload()  # another sync may have listed more: the last one to write has seen every commit
-        changed = _renewed(meta, path, options)[1] or changed
+        meta = meta.reload()  # another sync may have listed more: the last one to write must have seen every commit
+        is_written = _renewed(meta, path, options)[1] or is_written
     newest = meta.timeline.last_commit()
-    action = "created" if made else "changed" if changed else "unchanged"
+    action = "created" if is_new else "changed" if is_written else "unchanged"
     return SyncResult(
         meta.storage.root,
         f"BigQuery, by {path}",
@@ -63,7 +63,7 @@ def sync_to_bigquery(meta: MetaClient, options: BigQueryOptions) -> SyncResult:
 
 
 def _renewed(meta: MetaClient, path: str, options: BigQueryOptions) -> tuple[bool, bool]:
-    """Write the list if it is another one, in whatever order; was there none, and is it written?"""
+    """Write the list if its lines have changed, in any order. Returns: True if it is new, True if it was written."""
     lines = sorted(_files(meta, options))
     try:
         text = meta.storage.read(path).decode(errors="replace")
@@ -80,7 +80,7 @@ def _files(meta: MetaClient, options: BigQueryOptions) -> Iterator[str]:
     for base in newest_files(meta, by_metadata=options.lists_by_metadata).all_base_files():
         if "\n" in base.path:
             raise UnsupportedTable(
-                f"{meta.storage.root}: the path {base.path!r} has a line break, and a manifest has a path on each line."
+                f"{meta.storage.root}: the path {base.path!r} has a line break, and a manifest has one path per line."
             )
         yield meta.storage.full_path(base.path) if options.uses_manifest else base.name
 
@@ -91,11 +91,11 @@ def _files(meta: MetaClient, options: BigQueryOptions) -> Iterator[str]:
 def _table_name(meta: MetaClient, options: BigQueryOptions) -> str:
     dataset = options.dataset or meta.config.database_name
     if not dataset:
-        raise ConfigError(f"BigQuery has tables in datasets: name one by {key_of_bigquery('dataset')}.")
+        raise ConfigError(f"BigQuery's tables are in datasets: name one by {key_of_bigquery('dataset')}.")
     names = [*filter(None, [options.project]), dataset, options.table or meta.config.table_name]
-    odd = next((name for name in names if "`" in name or "\n" in name), None)
-    if odd is not None:
-        raise ConfigError(f"BigQuery has no such name: {odd!r}. Give another by {key_of_bigquery('table')}.")
+    invalid = next((name for name in names if "`" in name or "\n" in name), None)
+    if invalid is not None:
+        raise ConfigError(f"BigQuery does not allow the name {invalid!r}. Give another by {key_of_bigquery('table')}.")
     return ".".join(names)
 
 
@@ -138,11 +138,11 @@ def _manifest_statement(meta: MetaClient, name: str, uri: str, options: BigQuery
 
 
 def _check(meta: MetaClient, options: BigQueryOptions) -> None:
-    """Raise for what BigQuery would refuse, or show without columns."""
+    """Raise for tables and options that BigQuery would refuse, or show without columns."""
     config, prefix, root = meta.config, options.source_uri_prefix, meta.storage.root
     if config.base_file_format != "PARQUET":
         raise UnsupportedTable(
-            f"{root}: BigQuery reads Parquet files, and its base files are {config.base_file_format}."
+            f"{root}: BigQuery reads Parquet files, and the table's base files are {config.base_file_format}."
         )
     if prefix is not None and not same_place(prefix, _uri(meta)):
         raise ConfigError(
@@ -150,12 +150,12 @@ def _check(meta: MetaClient, options: BigQueryOptions) -> None:
         )
     if prefix is not None and not (config.partition_fields and config.hive_style_partitioning):
         raise ConfigError(
-            f"{key_of_bigquery('source_uri_prefix')} lets paths say the partition columns, and those of {root} are not "
-            "of the form name=value. Leave it out. Nothing was written."
+            f"{key_of_bigquery('source_uri_prefix')} takes the partition columns from paths, and those of {root} are "
+            "not of the form name=value. Leave it out. Nothing was written."
         )
     if prefix is None and config.dropped_partition_fields:
         raise ConfigError(
-            f"{root}: its files leave out {', '.join(config.dropped_partition_fields)}, which only paths say. Give "
+            f"{root}: its files leave out {', '.join(config.dropped_partition_fields)}, which only paths have. Give "
             f"{key_of_bigquery('source_uri_prefix')}. Nothing was written."
         )
     if prefix is None and options.requires_filter:
@@ -169,7 +169,7 @@ def _check(meta: MetaClient, options: BigQueryOptions) -> None:
     if options.source_uri is None:
         raise ConfigError(f"A view needs {key_of_bigquery('source_uri')}. {way_out}")
     if not config.populate_meta_fields:
-        raise ConfigError(f"{root}: a view finds files by _hoodie_file_name, which its rows don't have. {way_out}")
+        raise ConfigError(f"{root}: a view finds files by _hoodie_file_name, which the rows lack. {way_out}")
     if prefix is not None and not config.drop_partition_columns:
         raise ConfigError(f"{root}: in a view partition columns can't be in paths and in files. {way_out}")
     for name in ("connection", "requires_filter"):
@@ -182,7 +182,7 @@ def _without_effect(name: str, why: str) -> None:
 
 
 def _by_path(meta: MetaClient, options: BigQueryOptions) -> Sequence[str]:
-    """The columns that paths say."""
+    """The columns whose values come from paths."""
     return () if options.source_uri_prefix is None else options.partition_fields or meta.config.partition_fields
 
 
@@ -216,21 +216,21 @@ def _struct(fields: Iterable[pa.Field]) -> str:
 
 
 def _items(kind: pa.DataType) -> pa.DataType | None:
-    """The type of what a list holds; None for another type."""
+    """The type of a list's items; None for another type."""
     return kind.value_type if pa.types.is_list(kind) or pa.types.is_large_list(kind) else None
 
 
 def _type(kind: Any, path: str) -> str:
     types = pa.types
     if types.is_timestamp(kind):
-        return "TIMESTAMP" if kind.tz else "INT64"  # as Hudi declares local ones
+        return "TIMESTAMP" if kind.tz else "INT64"  # as Hudi declares local timestamps
     if types.is_decimal(kind):
         fits = kind.scale <= _NUMERIC_SCALE and kind.precision - kind.scale <= _NUMERIC_DIGITS
         return "NUMERIC" if fits else "BIGNUMERIC"
     items = _items(kind)
     if items is not None:
         if _items(items) is not None:
-            raise UnsupportedTable(f"The column {path!r} has arrays in an array, which BigQuery does not have.")
+            raise UnsupportedTable(f"The column {path!r} has arrays in an array, which BigQuery does not support.")
         return f"ARRAY<{_type(items, path)}>"
     if types.is_map(kind):
         key, value = pa.field("key", kind.key_type, False), pa.field("value", kind.item_type, kind.item_field.nullable)

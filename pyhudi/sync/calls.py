@@ -1,5 +1,5 @@
-"""The ways to a sync: a call of its own, which raises, the end of a call that committed, which only warns, and a check,
-which changes nothing.
+"""The entry points of a sync: a separate call, which raises, the end of a call that committed, which only warns, and a
+check, which changes nothing.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ _TITLES = {"hive": "the Hive metastore", "glue": "AWS Glue", "bigquery": "BigQue
 
 
 def sync_now(catalog: str, meta: MetaClient, options: SyncOptions) -> SyncResult:
-    """Register a table in a catalog. Raises ConfigError for a catalog that is not there, and what `sync_to` raises."""
+    """Register a table in a catalog. Raises ConfigError for an unknown catalog, and what `sync_to` raises."""
     name = catalog.lower() if isinstance(catalog, str) else catalog
     if name in _BY_FILES.entries:
         return _BY_FILES.load(name)(meta, options.bigquery)
     if name not in CATALOGS.entries:
-        known = [*CATALOGS.entries, *_BY_FILES.entries]
-        near = get_close_matches(str(name), known, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ConfigError(f"Tables are registered in {', '.join(known)}; found {catalog!r:.100}.{hint}")
+        names = [*CATALOGS.entries, *_BY_FILES.entries]
+        similar = get_close_matches(str(name), names, n=1)
+        hint = f" Did you mean {similar[0]!r}?" if similar else ""
+        raise ConfigError(f"Tables can be registered in {', '.join(names)}; found {catalog!r:.100}.{hint}")
     check_sync_library(f"sync({name!r})", name)
-    own = options.of(name)
-    with closing(CATALOGS.load(name)(own)) as opened:
-        return sync_to(opened, meta, own)
+    catalog_options = options.of(name)
+    with closing(CATALOGS.load(name)(catalog_options)) as connection:
+        return sync_to(connection, meta, catalog_options)
 
 
 def check_now(engine: str | None, meta: MetaClient, options: WriteOptions) -> SyncCheck:
-    """What engines make of a table, and what the catalogs that the options name have of it.
+    """Check how engines read a table, and the entries of the catalogs that the options name.
 
     Raises: ConfigError for an unknown engine, StorageError when the catalog does not answer.
     """
@@ -62,20 +62,20 @@ def check_now(engine: str | None, meta: MetaClient, options: WriteOptions) -> Sy
         catalogs = []
         for name in options.sync.named_catalogs:
             check_sync_library("sync_check with a catalog", name)
-            own = options.sync.of(name)
-            catalogs.append((name, stack.enter_context(closing(CATALOGS.load(name)(own))), own))
+            catalog_options = options.sync.of(name)
+            catalogs.append((name, stack.enter_context(closing(CATALOGS.load(name)(catalog_options))), catalog_options))
         return check(meta, engine, query, catalogs)
 
 
 def sync_after_commit(storage: Storage, options: WriteOptions) -> None:
-    """Register what a call has committed, in each catalog that the options name.
+    """Register a call's commit in each catalog that the options name.
 
-    An error is a warning, and keeps no other catalog from its sync: the commit is complete; the next sync catches up.
+    An error becomes a warning, and does not stop other syncs: the commit is complete; the next sync catches up.
     """
     for catalog in options.sync.catalogs:
         try:
             sync_now(catalog, MetaClient.load(storage), options.sync)
-        except Exception as error:  # of any class: our fault must not make a complete commit look failed
+        except Exception as error:  # of any class: no fault here may make a complete commit look failed
             warn_caller(
                 f"{storage.root}: the commit is complete, but it is not registered at {_TITLES[catalog]} yet; the next "
                 f"sync catches up. {type(error).__name__}: {error}"

@@ -1,4 +1,4 @@
-"""What a catalog takes and gives: tables and partitions in Hive's form, and the calls that a sync makes.
+"""The interface of catalogs: tables and partitions in Hive's form, and the calls of a sync.
 
 A catalog is one class with these calls. Values of a partition are a tuple of texts, one for each partition column.
 """
@@ -27,7 +27,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class CatalogColumn:
-    """A column in Hive's words. `type` is text such as `map<string,array<int>>`."""
+    """A column in Hive's terms. `type` is text such as `map<string,array<int>>`."""
 
     name: str
     type: str
@@ -36,7 +36,7 @@ class CatalogColumn:
 
 @dataclass(frozen=True, slots=True)
 class FileFormat:
-    """The Java classes by which Hive reads and writes files of a table."""
+    """The Java classes with which Hive reads and writes files of a table."""
 
     input_format: str
     output_format: str
@@ -45,7 +45,7 @@ class FileFormat:
 
 @dataclass(frozen=True, slots=True)
 class CatalogTable:
-    """A table as a catalog has it. A view has no files. `partition_serde`: a new partition's serde properties."""
+    """A table in a catalog. A view has no files. `partition_serde`: a new partition's serde properties."""
 
     columns: tuple[CatalogColumn, ...]
     partition_keys: tuple[CatalogColumn, ...]
@@ -60,8 +60,8 @@ class CatalogTable:
 
 @dataclass(frozen=True, slots=True)
 class Alteration:
-    """What changes of a registered table; all else stays, other programs' properties too. `columns`, `format`: None for
-    those that are there. `cascades`: the partitions' own columns follow.
+    """Changes of a registered table; everything else, including other programs' properties, is kept. `columns`,
+    `format`: None for no change. `cascades`: the partitions' own columns change, too.
     """
 
     columns: tuple[CatalogColumn, ...] | None = None
@@ -73,7 +73,7 @@ class Alteration:
 
     @property
     def is_empty(self) -> bool:
-        """Does it change nothing?"""
+        """True if it changes nothing."""
         return self == Alteration()
 
 
@@ -82,13 +82,13 @@ class Catalog(Protocol):
 
     @property
     def name(self) -> str:
-        """For messages: what it is, and where."""
+        """The kind and place of the catalog, for messages."""
         ...
 
     def has_database(self, database: str) -> bool: ...
 
     def create_database(self, database: str) -> bool:
-        """Make an empty database; False when there is one by now."""
+        """Create an empty database; False if it exists already."""
         ...
 
     def drop_database(self, database: str) -> None:
@@ -98,17 +98,17 @@ class Catalog(Protocol):
     def table(self, database: str, name: str) -> CatalogTable | None: ...
 
     def create_table(self, database: str, name: str, table: CatalogTable) -> bool:
-        """Register a table; False when there is one by now."""
+        """Register a table; False if it exists already."""
         ...
 
     def alter_table(self, database: str, name: str, change: Alteration) -> None: ...
 
     def drop_table(self, database: str, name: str) -> None:
-        """Forget a table and its partitions; its files stay."""
+        """Remove a table and its partitions; its files are kept."""
         ...
 
-    def index_partitions(self, database: str, name: str, there: CatalogTable) -> None:
-        """Of a table that was there before: bring the indexes of its partitions up to date, if the catalog has any."""
+    def index_partitions(self, database: str, name: str, entry: CatalogTable) -> None:
+        """Update the partition indexes of an existing table, if the catalog has any."""
         ...
 
     def partition_names(self, database: str, name: str) -> Collection[PartitionValues]:
@@ -116,30 +116,30 @@ class Catalog(Protocol):
         ...
 
     def locations(self, database: str, name: str, partitions: Sequence[PartitionValues], batch: int) -> Located:
-        """The locations of those of these partitions that are there."""
+        """The locations of those of these partitions that exist."""
         ...
 
     def own_columns(
         self, database: str, name: str, partitions: Sequence[PartitionValues], batch: int
     ) -> Mapping[PartitionValues, tuple[CatalogColumn, ...]]:
-        """The columns that those of these partitions have themselves that are there; engines read by them."""
+        """The own columns of those of these partitions that exist; engines read by them."""
         ...
 
     def add_partitions(self, database: str, name: str, table: CatalogTable, added: Located, batch: int) -> None:
-        """Add partitions that have the table's columns; those that are there by now stay."""
+        """Add partitions with the table's columns; existing ones are not changed."""
         ...
 
     def move_partitions(self, database: str, name: str, moved: Located, batch: int) -> None:
-        """Give partitions these locations, or alter them with the one that they have."""
+        """Give partitions these locations, or touch those that have them."""
         ...
 
     def drop_partitions(self, database: str, name: str, partitions: Sequence[PartitionValues], batch: int) -> None:
-        """Forget partitions; those that are gone by now are no error, and files stay."""
+        """Remove partitions; missing ones are no error, and files are kept."""
         ...
 
     def close(self) -> None: ...
 
 
 def in_batches(items: Sequence[Item], batch: int) -> Iterator[Sequence[Item]]:
-    """The items, so many at a time."""
+    """The items in batches of this size."""
     return (items[start : start + batch] for start in range(0, len(items), batch))

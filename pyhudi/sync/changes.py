@@ -1,8 +1,9 @@
-"""Which partitions a sync has to look at: those that commits since the last one changed, or all of them.
+"""The partitions that a sync has to compare: those that commits since the last one changed, or all of them.
 
-A partition is registered while it has a visible file. One that was only written to has; where files were replaced or
-taken back, its files are listed. All are listed when a replacement was taken back, since nothing names the files that
-are visible again, and when the last synced commit is older than the active timeline: the history is not read for it.
+A partition is registered while it has a visible file. A partition that was only written to has one; if files were
+replaced or undone, its files are listed. All partitions are listed if a replacement was undone, because no commit names
+the files that are visible again, and if the last synced commit is older than the active timeline: the history is not
+read for it.
 Source: docs/formats/timeline.md, "Completion times", "Rollback".
 """
 
@@ -27,7 +28,7 @@ _REPLACEMENTS = (ActionKind.REPLACECOMMIT.value, ActionKind.CLUSTERING.value)
 
 @dataclass(frozen=True, slots=True)
 class Synced:
-    """How far a registered table is: the newest commit then, and the greatest completion time."""
+    """The state of the last sync: the newest commit at that time, and the greatest completion time."""
 
     requested_time: str
     completion_time: str
@@ -35,12 +36,12 @@ class Synced:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Partition paths. `present`: with files; `gone`: without; of all partitions when `are_all`, and then all others
-    that are registered are gone, too. `is_same_table`: the last synced commit is one of this table's.
+    """Partition paths. `present`: with files; `without_files`: the others. `are_all`: these are all partitions, so that
+    other registered ones have no files either. `is_same_table`: the last synced commit is one of this table's.
     """
 
     present: frozenset[str]
-    gone: frozenset[str] = frozenset()
+    without_files: frozenset[str] = frozenset()
     are_all: bool = False
     is_same_table: bool = True
 
@@ -64,12 +65,12 @@ def changes_since(meta: MetaClient, synced: Synced | None) -> Changes:
             is_there = instant.action.is_commit and change.written and not change.replaced_file_ids
             (touched if is_there else doubtful).add(path)
     present = _present(meta, doubtful) if doubtful else frozenset()
-    gone = frozenset(doubtful - present)
-    return Changes((frozenset(touched) | present) - gone, gone)
+    without_files = frozenset(doubtful - present)
+    return Changes((frozenset(touched) | present) - without_files, without_files)
 
 
 def _completed_since(meta: MetaClient, synced: Synced) -> Iterable[Instant]:
-    """Writes and undoings that completed since. Some of them may have begun before the last synced one."""
+    """Writes, rollbacks and restores that completed since; some may have begun before the last synced commit."""
     for instant in meta.timeline.completed():
         if instant.action.is_commit or instant.action in (ActionKind.ROLLBACK, ActionKind.RESTORE):
             is_later = instant.requested_time > synced.requested_time
@@ -78,10 +79,10 @@ def _completed_since(meta: MetaClient, synced: Synced) -> Iterable[Instant]:
 
 
 def _brings_files_back(body: Body) -> bool:
-    """Was a replacement undone? The files that it had replaced are visible again, and the body does not name them."""
+    """True if a replacement was undone: the replaced files are visible again, and the body does not name them."""
     match body:
         case RollbackMetadata():
-            if len(body.instants_rollback) < len(body.commits_rollback):  # of a writer that says no actions
+            if len(body.instants_rollback) < len(body.commits_rollback):  # the writer stored no actions
                 return True
             undone = body.instants_rollback
         case RestoreMetadata():

@@ -1,6 +1,6 @@
-"""Columns of a table in Hive's words, and the same columns as Spark's JSON text.
+"""Columns of a table in Hive's types, and as Spark's JSON text.
 
-Hive has lower-case names, inside structs too, and no partition column among the others. Spark's text keeps the case and
+Hive has lower-case names, even inside structs, and keeps partition columns apart. Spark's text keeps the case and
 has the partition columns at the end. Source: what Hudi's HiveSyncTool registers; Spark's `StructType.json`.
 """
 
@@ -75,7 +75,7 @@ def _hive(kind: pa.DataType, path: str, timestamp: str) -> str:
 
 
 def _in_struct(name: str) -> str:
-    """Hive has no `$` in the names of a struct's fields; Hudi writes them so."""
+    """A field name without `$`, which Hive does not allow in structs; as Hudi writes it."""
     return name.lower().replace("$", "__dollar__")
 
 
@@ -87,7 +87,7 @@ def _lacking(kind: pa.DataType, path: str, who: str) -> UnsupportedTable:
 
 
 def spark_schema_text(schema: pa.Schema, partition_fields: Sequence[str]) -> str:
-    """Spark's JSON of the columns, the partition columns at the end. Raises UnsupportedTable for a type it lacks."""
+    """Spark's JSON of the columns, the partition columns last. Raises UnsupportedTable for a type that it lacks."""
     last = [name for name in partition_fields if schema.get_field_index(name) >= 0]
     ordered = [*(field for field in schema if field.name not in last), *(schema.field(name) for name in last)]
     return json.dumps(_spark_struct(ordered, ""), separators=(",", ":"), ensure_ascii=False)

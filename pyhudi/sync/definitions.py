@@ -1,4 +1,4 @@
-"""What a table is registered as: one table for a copy-on-write table, up to three views of a merge-on-read one.
+"""The catalog entries of a table: one for a copy-on-write table, up to three for a merge-on-read one.
 
 | merge-on-read | name | reads |
 |---|---|---|
@@ -31,11 +31,11 @@ __all__ = ["COMPLETED", "INDEXED", "SPARK_PART", "SYNCED", "Definitions", "defin
 SYNCED = "last_commit_time_sync"
 COMPLETED = "last_commit_completion_time_sync"
 SPARK_PART = "spark.sql.sources.schema.part."
-# Of a table at Glue: readers ask the indexes of partitions; Athena lists files by the metadata table.
+# For a table in Glue: readers use partition indexes; Athena lists files by the metadata table.
 INDEXED = "partition_filtering.enabled"
 _LISTED_BY_METADATA = "hudi.metadata-listing-enabled"
 _READ_OPTIMIZED = "hoodie.query.as.ro.table"
-_WRITER = {"hudi_writer_version": "1.2.0"}  # the Hudi whose registrations these are
+_WRITER = {"hudi_writer_version": "1.2.0"}  # the Hudi version with these registrations
 _PARQUET_OUTPUT = "org.apache.hadoop.hive.ql.io.parquet.MapredParquetOutputFormat"
 _PARQUET_SERDE = "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe"
 _ORC = FileFormat(
@@ -55,7 +55,7 @@ _FORMATS: Mapping[str, tuple[FileFormat, FileFormat]] = {
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """`is_read_optimized`: of a merge-on-read table without its log files."""
+    """One entry. `is_read_optimized`: a merge-on-read table without its log files."""
 
     name: str
     has_logs: bool
@@ -65,7 +65,7 @@ class _View:
 @dataclass(frozen=True, slots=True)
 class Definitions:
     """The tables to register, by name. `location`: of the table; a partition's is below it. `fields`: the partition
-    columns as the Hudi table spells them.
+    columns in the Hudi table's spelling.
     """
 
     database: str
@@ -80,10 +80,10 @@ class Definitions:
 
 
 def definitions_of(meta: MetaClient, options: SyncOptions) -> Definitions:
-    """What the table is registered as.
+    """The catalog entries of the table.
 
     Raises: UnsupportedTable for a table without columns, for base files and columns that a Hive metastore lacks;
-            ConfigError for a partition column that no table can have.
+            ConfigError for a partition column that is not allowed.
     """
     fields = options.partition_fields if options.has_partition_fields else meta.config.partition_fields
     extractor = options.extractor or extractor_for(fields, meta.config)
@@ -97,7 +97,7 @@ def definitions_of(meta: MetaClient, options: SyncOptions) -> Definitions:
     others = tuple(column for column in columns if column.name not in names)
     if not others:
         raise UnsupportedTable(
-            f"{meta.storage.root}: every column is a partition column, and a table of Hive has another one. Leave some "
+            f"{meta.storage.root}: every column is a partition column, and Hive needs another one. Leave some "
             f"out of {key_of_sync('partition_fields')}."
         )
     root = meta.storage.root.rstrip("/")
@@ -124,16 +124,16 @@ def definitions_of(meta: MetaClient, options: SyncOptions) -> Definitions:
 
 
 def same_place(one: str, other: str) -> bool:
-    """Are two locations the same folder, however their schemes are spelt?"""
+    """True if two locations are the same folder, with any spelling of the scheme."""
     return _place(one) == _place(other)
 
 
 def _place(location: str) -> str:
-    scheme, colon, rest = location.rstrip("/").partition(":")
+    scheme, colon, location_path = location.rstrip("/").partition(":")
     if not colon or scheme == "file":
-        path = rest if colon else scheme
+        path = location_path if colon else scheme
         return f"file:/{path.lstrip('/')}"
-    return f"{'s3' if scheme in ('s3a', 's3n') else scheme}:{rest}"
+    return f"{'s3' if scheme in ('s3a', 's3n') else scheme}:{location_path}"
 
 
 def _views(meta: MetaClient, options: SyncOptions) -> Iterator[_View]:
@@ -155,7 +155,7 @@ def _schema(meta: MetaClient, options: SyncOptions) -> pa.Schema:
     data = [field for field in read_schema(meta, None) if field.name not in META_COLUMNS]
     if not data:
         raise UnsupportedTable(f"{meta.storage.root}: the table has no columns yet; write to it, then register it.")
-    # Hudi registers the meta columns of a table whose files lack them, too.
+    # Hudi registers meta columns even if the table's files lack them.
     return pa.schema([*(() if options.omits_meta_columns else [pa.field(n, pa.string()) for n in META_COLUMNS]), *data])
 
 
@@ -166,19 +166,19 @@ def _partition_keys(
     nested = next((key for key in keys if "<" in key.type), None)
     if nested is not None:
         raise ConfigError(
-            f"The partition column {nested.name!r} is {nested.type}, and Hive has partitions of single values. Name "
+            f"The partition column {nested.name!r} is {nested.type}, and Hive's partitions have single values. Name "
             f"others by {key_of_sync('partition_fields')}."
         )
     return keys
 
 
 def _check_indexes(keys: AbstractSet[str], options: SyncOptions) -> None:
-    """Raise ConfigError for an index of partitions by a column that is no partition column."""
+    """Raise ConfigError for a partition index on a column that is no partition column."""
     indexes = options.glue.indexes if options.catalog == "glue" and options.glue.has_indexes else ()
-    wrong = next((name for index in indexes for name in index if name not in keys), None)
-    if wrong is not None:
+    unknown = next((name for index in indexes for name in index if name not in keys), None)
+    if unknown is not None:
         raise ConfigError(
-            f"{options.key_of('indexes')} names {wrong!r:.100}, which is none of the partition columns "
+            f"{options.key_of('indexes')} names {unknown!r:.100}, which is none of the partition columns "
             f"({', '.join(sorted(keys))}). Nothing was registered."
         )
 
@@ -186,7 +186,7 @@ def _check_indexes(keys: AbstractSet[str], options: SyncOptions) -> None:
 def _key_type(schema: pa.Schema, field: str, extractor: str, meta: MetaClient, options: SyncOptions) -> str:
     place = schema.get_field_index(field)
     if place < 0 or field in _formatted(meta):
-        return "string"  # its values are dates as text, whatever the column has
+        return "string"  # its values are dates as text, for any column type
     kind = hive_type(schema.field(place), timestamps=options.supports_timestamp)
     return "string" if extractor.startswith("SlashEncoded") and kind != "date" else kind
 
@@ -225,7 +225,7 @@ def _formats(meta: MetaClient) -> tuple[FileFormat, FileFormat]:
     formats = _FORMATS.get(meta.config.base_file_format.upper())
     if formats is None:
         raise UnsupportedTable(
-            f"{meta.storage.root}: its base files are {meta.config.base_file_format}, for which Hive has no classes of "
-            f"Hudi; {', '.join(_FORMATS)} can be registered."
+            f"{meta.storage.root}: its base files are {meta.config.base_file_format}, for which Hudi has no Hive "
+            f"classes; {', '.join(_FORMATS)} can be registered."
         )
     return formats

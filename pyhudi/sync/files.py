@@ -1,4 +1,4 @@
-"""The files of a table as it is now, by the metadata table where it is up to date, else by its folders."""
+"""The current files of a table, from an up-to-date metadata table, else from its folders."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def partition_files(meta: MetaClient, paths: list[str] | None) -> Iterable[tuple
 
 
 def newest_files(meta: MetaClient, *, by_metadata: bool = True) -> FileSystemView:
-    """The visible files of the table. Raises StaleRead when files go away faster than they are listed.
+    """The visible files of the table. Raises StaleRead if files keep being deleted during the listing.
 
-    Args:   by_metadata: False: folders are listed in any case.
+    Args:   by_metadata: False: always list folders.
     """
 
     def read(now: MetaClient) -> FileSystemView:
@@ -33,9 +33,9 @@ def newest_files(meta: MetaClient, *, by_metadata: bool = True) -> FileSystemVie
 
 
 def _by_metadata(meta: MetaClient, paths: list[str] | None) -> Iterable[tuple[str, Sequence[FileInfo]]] | None:
-    """The files by the metadata table; None where folders have to be listed."""
+    """The files from the metadata table; None if folders have to be listed."""
     try:
         table = MetadataTable.open(meta)
         return None if table is None or missing_instants(table) else listed_files(table, paths).items()
     except HudiError:
-        return None  # a damaged one: folders have the same files
+        return None  # it is damaged: folders have the same files

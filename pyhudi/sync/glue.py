@@ -1,7 +1,7 @@
 """AWS Glue's Data Catalog as a catalog, by boto3. Needs the extra `pyhudi[glue]`.
 
-Tables and partitions have the form of a Hive metastore. What a metastore does by itself is done here: partitions' own
-columns follow those of the table, and a change of a table is refused, and made again, when another one was faster.
+Tables and partitions have the form of a Hive metastore. This module does what a metastore does by itself: partitions'
+own columns follow those of the table, and a change of a table is refused, and repeated, if another one was faster.
 Source: the API of AWS Glue; what Hudi's AwsGlueCatalogSyncTool registers.
 """
 
@@ -38,8 +38,8 @@ _ABSENT, _THERE = "EntityNotFoundException", "AlreadyExistsException"
 # Partitions in one request.
 _READ_MAX, _CHANGED_MAX, _DROPPED_MAX = 1000, 100, 25
 _CONNECT_TIMEOUT_S, _READ_TIMEOUT_S = 10, 60
-_INDEX_PREFIX = "hudi_managed_"  # of indexes that a sync has made, Hudi's or ours
-# What an answer has and a request takes.
+_INDEX_PREFIX = "hudi_managed_"  # of indexes that a sync of Hudi or PyHudi has made
+# Fields of an answer that a request takes.
 _TABLE_INPUT = (
     "Name",
     "Description",
@@ -57,16 +57,16 @@ _PARTITION_INPUT = ("Values", "LastAccessTime", "StorageDescriptor", "Parameters
 
 
 def open_glue(options: SyncOptions) -> GlueCatalog:
-    """Glue by the region and the credentials that the options name, else the environment.
+    """Glue with the region and the credentials of the options, else of the environment.
 
-    Raises: ConfigError without a region, StorageError when the role can't be taken on.
+    Raises: ConfigError without a region, StorageError when the role can't be assumed.
     """
     return GlueCatalog(_client(options.glue), options.glue)
 
 
 def _client(options: GlueOptions) -> Any:
     if bool(options.access_key) != bool(options.secret_key):
-        raise ConfigError("AWS Glue needs both of hoodie.aws.access.key and hoodie.aws.secret.key, found one of them.")
+        raise ConfigError("AWS Glue needs both hoodie.aws.access.key and hoodie.aws.secret.key, found one of them.")
     boto, errors = importlib.import_module("boto3"), importlib.import_module("botocore.exceptions")
     session = boto.session.Session(
         aws_access_key_id=options.access_key,
@@ -86,7 +86,7 @@ def _client(options: GlueOptions) -> Any:
             session = _with_role(boto, session, options)
         return session.client("glue", endpoint_url=options.endpoint_url, config=config)
     except errors.ClientError as error:
-        raise StorageError(f"AWS Glue: the role {options.role_arn} can't be taken on: {error}") from error
+        raise StorageError(f"AWS Glue: the role {options.role_arn} can't be assumed: {error}") from error
     except (errors.BotoCoreError, ValueError) as error:
         raise ConfigError(
             f"AWS Glue can't be used: {error} See hoodie.aws.glue.region, hoodie.aws.glue.endpoint and "
@@ -130,8 +130,8 @@ class GlueCatalog:
 
     def create_database(self, database: str) -> bool:
         tags = {"Tags": dict(self._options.tags)} if self._options.tags else {}
-        made = {"Name": database, "Description": _DESCRIPTION}
-        return self._calls.ask("create_database", _THERE, DatabaseInput=made, **tags) is not None
+        database_input = {"Name": database, "Description": _DESCRIPTION}
+        return self._calls.ask("create_database", _THERE, DatabaseInput=database_input, **tags) is not None
 
     def drop_database(self, database: str) -> None:
         # Glue drops a database with all its tables.
@@ -158,15 +158,15 @@ class GlueCatalog:
         )
 
     def create_table(self, database: str, name: str, table: CatalogTable) -> bool:
-        made = {
+        table_input = {
             "Name": name,
-            "TableType": "EXTERNAL_TABLE",  # a managed one too, as Hudi has it: Glue deletes no files
+            "TableType": "EXTERNAL_TABLE",  # even for managed tables, as in Hudi: Glue deletes no files
             "Parameters": {**table.properties, **({} if table.is_managed else {"EXTERNAL": "TRUE"})},
             "PartitionKeys": _fields(table.partition_keys),
             "StorageDescriptor": _folder(table, table.location, table.serde_properties, table.columns),
         }
         indexes = {"PartitionIndexes": self._indexes(table.partition_keys)} if self._is_indexed(table) else {}
-        if self._calls.ask("create_table", _THERE, DatabaseName=database, TableInput=made, **indexes) is None:
+        if self._calls.ask("create_table", _THERE, DatabaseName=database, TableInput=table_input, **indexes) is None:
             return False
         if self._options.tags:
             try:
@@ -178,14 +178,14 @@ class GlueCatalog:
 
     def alter_table(self, database: str, name: str, change: Alteration) -> None:
         if change.cascades and change.columns is not None:
-            # Before the table: after an error the next sync sees that its columns are not those of the table yet.
+            # Before the table: after an error the next sync sees that the table's columns are still the old ones.
             self._cascade({"DatabaseName": database, "TableName": name}, change.columns)
         self._calls.again(partial(self._altered, database, name, change))
 
     def _altered(self, database: str, name: str, change: Alteration) -> None:
         answer = self._calls.once("get_table", _ABSENT, DatabaseName=database, Name=name)
         if answer is None:
-            raise StorageError(f"{self.name}: another program dropped {database}.{name} meanwhile. Sync again.")
+            raise StorageError(f"{self.name}: another program has just dropped {database}.{name}. Sync again.")
         stored = answer["Table"]
         sd = stored["StorageDescriptor"]
         serde = sd.setdefault("SerdeInfo", {})
@@ -195,10 +195,10 @@ class GlueCatalog:
             sd["InputFormat"], sd["OutputFormat"] = change.format.input_format, change.format.output_format
             serde["SerializationLibrary"] = change.format.serde
         serde["Parameters"] = {**(serde.get("Parameters") or {}), **change.serde_properties}
-        there = stored.get("Parameters") or {}
-        kept = {key: value for key, value in there.items() if key not in change.removed_properties}
-        stored["Parameters"] = {**kept, **change.properties}
-        # Of two changes at once Glue refuses the one that has read an older version.
+        parameters = stored.get("Parameters") or {}
+        remaining = {key: value for key, value in parameters.items() if key not in change.removed_properties}
+        stored["Parameters"] = {**remaining, **change.properties}
+        # Of two concurrent changes Glue refuses the one that has read an older version.
         version = {"VersionId": stored["VersionId"]} if stored.get("VersionId") else {}
         self._calls.once(
             "update_table",
@@ -244,42 +244,42 @@ class GlueCatalog:
         batch: int,
         take: Callable[[Answer], Item],
     ) -> dict[PartitionValues, Item]:
-        """What is taken of the folder of each of these partitions that is there."""
+        """The result of `take` for each of these partitions that exists."""
 
-        def read(some: Sequence[PartitionValues]) -> dict[PartitionValues, Item]:
-            there = self._calls.partitions(some, DatabaseName=database, TableName=name)
-            return {tuple(one["Values"]): take(one["StorageDescriptor"]) for one in there}
+        def read(batch_values: Sequence[PartitionValues]) -> dict[PartitionValues, Item]:
+            answers = self._calls.partitions(batch_values, DatabaseName=database, TableName=name)
+            return {tuple(one["Values"]): take(one["StorageDescriptor"]) for one in answers}
 
-        taken: dict[PartitionValues, Item] = {}
+        items: dict[PartitionValues, Item] = {}
         for part in in_threads(
             read, tuple(in_batches(partitions, min(batch, _READ_MAX))), self._options.changed_read_threads
         ):
-            taken |= part
-        return taken
+            items |= part
+        return items
 
     def add_partitions(self, database: str, name: str, table: CatalogTable, added: Located, batch: int) -> None:
         # Hudi gives partitions the columns without comments.
         columns = tuple(CatalogColumn(column.name, column.type) for column in table.columns)
 
-        def add(some: Sequence[tuple[PartitionValues, str]]) -> None:
-            folders = {values: _folder(table, place, table.partition_serde, columns) for values, place in some}
+        def add(batch_entries: Sequence[tuple[PartitionValues, str]]) -> None:
+            folders = {values: _folder(table, place, table.partition_serde, columns) for values, place in batch_entries}
             entries = {values: {"Values": list(values), "StorageDescriptor": sd} for values, sd in folders.items()}
             self._change("batch_create_partition", "PartitionInputList", entries, _THERE, database, name)
 
         self._in_batches(add, tuple(added.items()), min(batch, _CHANGED_MAX))
 
     def move_partitions(self, database: str, name: str, moved: Located, batch: int) -> None:
-        def move(some: Sequence[PartitionValues]) -> None:
-            there = self._calls.partitions(some, DatabaseName=database, TableName=name)
-            for one in there:
+        def move(batch_values: Sequence[PartitionValues]) -> None:
+            existing = self._calls.partitions(batch_values, DatabaseName=database, TableName=name)
+            for one in existing:
                 one["StorageDescriptor"]["Location"] = _location(moved[tuple(one["Values"])])
-            self._update(there, {"DatabaseName": database, "TableName": name})
+            self._update(existing, {"DatabaseName": database, "TableName": name})
 
         self._in_batches(move, tuple(moved), min(batch, _CHANGED_MAX))
 
     def drop_partitions(self, database: str, name: str, partitions: Sequence[PartitionValues], batch: int) -> None:
-        def drop(some: Sequence[PartitionValues]) -> None:
-            entries = {values: {"Values": list(values)} for values in some}
+        def drop(batch_values: Sequence[PartitionValues]) -> None:
+            entries = {values: {"Values": list(values)} for values in batch_values}
             self._change("batch_delete_partition", "PartitionsToDelete", entries, _ABSENT, database, name)
 
         self._in_batches(drop, partitions, min(batch, _DROPPED_MAX))
@@ -319,46 +319,46 @@ class GlueCatalog:
 
     # ---- indexes of partitions
 
-    def index_partitions(self, database: str, name: str, there: CatalogTable) -> None:
-        """What Glue refuses here is only warned of: the table is registered without it, and the next sync tries again.
-        An index takes minutes to be made or dropped, and Glue makes no other one meanwhile.
+    def index_partitions(self, database: str, name: str, entry: CatalogTable) -> None:
+        """An error only causes a warning: the table is registered without the index, and the next sync tries again.
+        Glue takes minutes to create or drop an index, and allows no other one during that time.
         """
-        is_on = self._is_indexed(there)
-        if not is_on and there.properties.get(INDEXED) != "true":
+        is_on = self._is_indexed(entry)
+        if not is_on and entry.properties.get(INDEXED) != "true":
             return
         try:
             if not is_on:
                 self.alter_table(database, name, Alteration(properties={INDEXED: "false"}))
-            self._bring_indexes(self._indexes(there.partition_keys) if is_on else [], database, name)
+            self._bring_indexes(self._indexes(entry.partition_keys) if is_on else [], database, name)
         except StorageError as error:
             warn_caller(
-                f"{database}.{name} is registered, but the indexes of its partitions are not as options say; the next "
+                f"{database}.{name} is registered, but its partition indexes differ from the options; the next "
                 f"sync tries again. {error}"
             )
 
     def _bring_indexes(self, indexes: Sequence[Answer], database: str, name: str) -> None:
-        """Make those that are missing; drop those that a sync made and nobody asks for."""
+        """Create missing indexes; drop those that a sync made and the options no longer name."""
         table = {"DatabaseName": database, "TableName": name}
         answer = self._calls.ask("get_partition_indexes", **table) or {}
         stored = [one for one in answer.get("PartitionIndexDescriptorList") or () if one["IndexStatus"] != "DELETING"]
-        asked = [index["Keys"] for index in indexes]
-        there = []
+        requested = [index["Keys"] for index in indexes]
+        existing = []
         for one in stored:
             keys = [key["Name"] for key in one["Keys"]]
             is_ours = one["IndexName"].startswith(_INDEX_PREFIX)
-            if is_ours and (keys not in asked or one["IndexStatus"] == "FAILED"):
+            if is_ours and (keys not in requested or one["IndexStatus"] == "FAILED"):
                 self._calls.ask("delete_partition_index", _ABSENT, **table, IndexName=one["IndexName"])
             else:
-                there.append(keys)
+                existing.append(keys)
         for index in indexes:
-            if index["Keys"] not in there:
+            if index["Keys"] not in existing:
                 self._calls.ask("create_partition_index", _THERE, **table, PartitionIndex=index)
 
     def _is_indexed(self, table: CatalogTable) -> bool:
         return self._options.has_indexes and bool(table.partition_keys)
 
     def _indexes(self, keys: Sequence[CatalogColumn]) -> list[Answer]:
-        """The indexes that options ask for, under the names that Hudi gives them."""
+        """The indexes in the options, with Hudi's names."""
         indexes = self._options.indexes or (tuple(key.name for key in keys),)
         return [{"Keys": list(names), "IndexName": f"{_INDEX_PREFIX}[{', '.join(names)}]"} for names in indexes]
 
@@ -379,9 +379,9 @@ def _folder(
 
 
 def _location(location: str) -> str:
-    """Athena knows S3 by this scheme only."""
-    scheme, found, rest = location.partition("://")
-    return f"s3://{rest}" if found and scheme in ("s3a", "s3n") else location
+    """The location with the scheme s3, the only one for S3 in Athena."""
+    scheme, separator, path = location.partition("://")
+    return f"s3://{path}" if separator and scheme in ("s3a", "s3n") else location
 
 
 def _columns(fields: Iterable[Answer] | None) -> tuple[CatalogColumn, ...]:

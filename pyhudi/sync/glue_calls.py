@@ -1,4 +1,4 @@
-"""Requests to AWS Glue: sent again while it is busy, partition by partition where it refused only some, in threads.
+"""Requests to AWS Glue: repeated while it is busy, only for refused partitions if others succeeded, in threads.
 
 Source: the API of AWS Glue; docs/catalogs.md, "AWS Glue".
 """
@@ -38,7 +38,7 @@ _BUSY = frozenset(
     }
 )
 _PAUSES_S = (0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8)
-_PAGE = 1000  # partitions of one answer
+_PAGE = 1000  # partitions in one answer
 _WITHOUT_CATALOG = ("tag_resource",)
 
 
@@ -60,7 +60,7 @@ class GlueCalls:
         return self.again(partial(self.once, operation, expected, **arguments))
 
     def once(self, operation: str, expected: str | None = None, **arguments: Any) -> Answer | None:
-        """The same, of a single attempt of `again`."""
+        """Like `ask`, in a single attempt of `again`."""
         catalog = {} if operation in _WITHOUT_CATALOG else self._catalog
         try:
             answer: Answer = getattr(self.client, operation)(**catalog, **arguments)
@@ -73,12 +73,12 @@ class GlueCalls:
             kind = _Busy if code in _BUSY or (status or 0) >= 500 else StorageError
             raise kind(f"{self.name} refused {operation}: {code}: {detail.get('Message', '')}") from error
         except self._errors.BotoCoreError as error:
-            # Where nobody answers, further attempts would only delay the call that committed.
+            # Without an answer, further attempts would only delay the call that committed.
             kind = _Busy if isinstance(error, self._errors.ConnectionClosedError) else StorageError
             raise kind(f"{self.name} did not answer {operation}: {type(error).__name__}: {error}") from error
 
     def again(self, attempt: Callable[[], Outcome]) -> Outcome:
-        """What an attempt gives. After a busy answer it is made again, with pauses that grow and differ."""
+        """The result of an attempt, which is repeated after a busy answer, with growing, random pauses."""
         for pause_s in _PAUSES_S:
             try:
                 return attempt()
@@ -91,20 +91,20 @@ class GlueCalls:
 
     # ---- partitions
 
-    def partitions(self, wanted: Sequence[PartitionValues], **table: str) -> list[Answer]:
-        """Those of these partitions that are there; up to 1,000 may be asked for."""
-        left, there = [{"Values": list(values)} for values in wanted], list[Answer]()
+    def partitions(self, partitions: Sequence[PartitionValues], **table: str) -> list[Answer]:
+        """Those of these partitions that exist; at most 1,000 may be requested."""
+        remaining, existing = [{"Values": list(values)} for values in partitions], list[Answer]()
 
         def attempt() -> None:
-            answer = self.once("batch_get_partition", **table, PartitionsToGet=left) or {}
-            there.extend(answer.get("Partitions") or ())
-            before, left[:] = len(left), answer.get("UnprocessedKeys") or []
-            if len(left) == before:
+            answer = self.once("batch_get_partition", **table, PartitionsToGet=remaining) or {}
+            existing.extend(answer.get("Partitions") or ())
+            before, remaining[:] = len(remaining), answer.get("UnprocessedKeys") or []
+            if len(remaining) == before:
                 raise _Busy(f"{self.name} left {before} partitions of batch_get_partition unread")
 
-        while left:
+        while remaining:
             self.again(attempt)
-        return there
+        return existing
 
     def pages(self, **arguments: Any) -> Iterator[list[Answer]]:
         """All partitions without their columns, in parts."""
@@ -124,38 +124,38 @@ class GlueCalls:
         harmless: str,
         **table: str,
     ) -> None:
-        """Change partitions by one request; those that Glue was too busy for are sent again.
+        """Change partitions by one request; those that Glue was too busy for are repeated.
 
-        Args:   argument: the one that takes the entries. harmless: the error code of a partition that is as it should
-                    be, since another sync was faster.
+        Args:   argument: the request's argument for the entries. harmless: the error code of a partition that another
+                    sync has changed already.
         Raises: StorageError that names the first partition that was refused.
         """
-        left = dict(entries)
+        remaining = dict(entries)
 
         def attempt() -> None:
-            answer = self.once(operation, None, **table, **{argument: list(left.values())}) or {}
+            answer = self.once(operation, None, **table, **{argument: list(remaining.values())}) or {}
             refused = {_values(one): one.get("ErrorDetail") or {} for one in answer.get("Errors") or ()}
             codes = {values: detail.get("ErrorCode", "") for values, detail in refused.items()}
-            wrong = [values for values, code in codes.items() if code != harmless and code not in _BUSY]
-            if wrong:
-                said = f"{codes[wrong[0]]}: {refused[wrong[0]].get('ErrorMessage', '')}"
+            failed = [values for values, code in codes.items() if code != harmless and code not in _BUSY]
+            if failed:
+                refusal = f"{codes[failed[0]]}: {refused[failed[0]].get('ErrorMessage', '')}"
                 raise StorageError(
-                    f"{self.name} refused {operation} of {len(wrong)} of {len(left)} partitions, first "
-                    f"{'/'.join(wrong[0])!r:.200}: {said}"
+                    f"{self.name} refused {operation} of {len(failed)} of {len(remaining)} partitions, first "
+                    f"{'/'.join(failed[0])!r:.200}: {refusal}"
                 )
             busy = {values for values, code in codes.items() if code in _BUSY}
-            if busy <= left.keys():  # else they are spelt in another way: all are sent again
-                for values in left.keys() - busy:
-                    del left[values]
+            if busy <= remaining.keys():  # otherwise they are spelled differently, and all are repeated
+                for values in remaining.keys() - busy:
+                    del remaining[values]
             if busy:
                 code = next(codes[values] for values in sorted(busy))
-                raise _Busy(f"{self.name} refused {operation} of {len(left)} partitions: {code}")
+                raise _Busy(f"{self.name} refused {operation} of {len(remaining)} partitions: {code}")
 
         self.again(attempt)
 
 
 def in_threads(work: Callable[[Item], Outcome], items: Sequence[Item], threads: int) -> list[Outcome]:
-    """What the work gives for each item. After an error no further item is begun."""
+    """The result of the work for each item. After an error no further item is started."""
     if threads == 1 or len(items) < 2:
         return [work(item) for item in items]
     with ThreadPoolExecutor(min(threads, len(items)), thread_name_prefix="hudi-glue") as pool:
@@ -163,5 +163,5 @@ def in_threads(work: Callable[[Item], Outcome], items: Sequence[Item], threads: 
 
 
 def _values(error: Answer) -> PartitionValues:
-    """The partition that an entry of `Errors` is about."""
+    """The partition of an entry in `Errors`."""
     return tuple(error.get("PartitionValues") or error.get("PartitionValueList") or ())

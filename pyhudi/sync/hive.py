@@ -30,9 +30,9 @@ __all__ = ["HiveCatalog", "open_metastore"]
 
 _Thrift: TypeAlias = Any  # an instance of a class that Thrift makes
 _DESCRIPTION = "automatically created by hoodie"
-# An alteration whose columns cascade goes through all partitions before it answers.
+# An alteration that cascades changes all partitions before the metastore answers.
 _TIMEOUT_MS = 600_000
-# Else the metastore lists the table's folder, for numbers that say nothing of a Hudi table.
+# Otherwise the metastore lists the table's folder, for statistics that are useless for a Hudi table.
 _NO_STATISTICS = {"DO_NOT_UPDATE_STATS": "true"}
 _ALL = -1
 _TO_ESCAPE = frozenset("\"#%'*/:=?\\\x7f{[]^" + "".join(map(chr, range(1, 32))))
@@ -49,9 +49,9 @@ class HiveCatalog:
     """A connection to a metastore; `close` ends it."""
 
     def __init__(self, uris: str, setting: str, clock: Clock | None = None) -> None:
-        """`uris`: thrift://host:port, several with commas. `setting`: the option that names them, for messages.
+        """`uris`: thrift://host:port, separated by commas. `setting`: the option that names them, for messages.
 
-        Raises: StorageError when none answers, ConfigError for what is no address, and without pymetastore.
+        Raises: StorageError when none answers, ConfigError for an invalid address, and without pymetastore.
         """
         self._uris, self._clock = uris, clock or SystemClock()
         self._hive = HiveModules("Catalogs need")
@@ -71,8 +71,8 @@ class HiveCatalog:
         return self._found(partial(self._client.get_database, database)) is not None
 
     def create_database(self, database: str) -> bool:
-        made = self._hive.types.Database(name=database, description=_DESCRIPTION, parameters={})
-        return self._made(partial(self._client.create_database, made))
+        database_entry = self._hive.types.Database(name=database, description=_DESCRIPTION, parameters={})
+        return self._made(partial(self._client.create_database, database_entry))
 
     def drop_database(self, database: str) -> None:
         self._found(partial(self._client.drop_database, database, False, False))
@@ -113,15 +113,15 @@ class HiveCatalog:
     def alter_table(self, database: str, name: str, change: Alteration) -> None:
         stored = self._stored(database, name)
         if stored is None:
-            raise StorageError(f"{self.name}: another program dropped {database}.{name} meanwhile. Sync again.")
+            raise StorageError(f"{self.name}: another program has just dropped {database}.{name}. Sync again.")
         if change.columns is not None:
             stored.sd.cols = self._fields(change.columns)
         if change.format is not None:
             stored.sd.inputFormat, stored.sd.outputFormat = change.format.input_format, change.format.output_format
             stored.sd.serdeInfo.serializationLib = change.format.serde
         stored.sd.serdeInfo.parameters = {**(stored.sd.serdeInfo.parameters or {}), **change.serde_properties}
-        kept = {key: value for key, value in stored.parameters.items() if key not in change.removed_properties}
-        stored.parameters = {**kept, **change.properties}
+        remaining = {key: value for key, value in stored.parameters.items() if key not in change.removed_properties}
+        stored.parameters = {**remaining, **change.properties}
         cascade = {"CASCADE": "true"} if change.cascades else {}
         context = self._hive.types.EnvironmentContext({**_NO_STATISTICS, **cascade})
         self._call(partial(self._client.alter_table_with_environment_context, database, name, stored, context))
@@ -130,13 +130,13 @@ class HiveCatalog:
         self._found(partial(self._client.drop_table, database, name, False))
 
     def _stored(self, database: str, name: str) -> _Thrift:
-        """The metastore's table, None when there is none."""
+        """The metastore's table, None if there is none."""
         request = self._hive.types.GetTableRequest(dbName=database, tblName=name)
         answer = self._found(partial(self._client.get_table_req, request))
         return None if answer is None else answer.table
 
-    def index_partitions(self, database: str, name: str, there: CatalogTable) -> None:
-        """A metastore has no such indexes."""
+    def index_partitions(self, database: str, name: str, entry: CatalogTable) -> None:
+        """Do nothing: a metastore has no such indexes."""
 
     # ---- partitions
 
@@ -155,17 +155,17 @@ class HiveCatalog:
     def _entries(
         self, database: str, name: str, partitions: Sequence[PartitionValues], batch: int
     ) -> Iterator[_Thrift]:
-        """The metastore's entries of those of these partitions that are there."""
+        """The metastore's entries of those of these partitions that exist."""
         keys = self._keys(database, name, partitions)
-        for some in in_batches(partitions, batch):
-            names = [_name(keys, values) for values in some]
+        for batch_values in in_batches(partitions, batch):
+            names = [_name(keys, values) for values in batch_values]
             yield from self._call(partial(self._client.get_partitions_by_names, database, name, names))
 
     def add_partitions(self, database: str, name: str, table: CatalogTable, added: Located, batch: int) -> None:
         # Hudi gives partitions the columns without comments.
         columns = tuple(CatalogColumn(column.name, column.type) for column in table.columns)
-        for some in in_batches(tuple(added.items()), batch):
-            parts = [self._partition(database, name, table, columns, *one) for one in some]
+        for entries in in_batches(tuple(added.items()), batch):
+            parts = [self._partition(database, name, table, columns, *one) for one in entries]
             request = self._hive.types.AddPartitionsRequest(
                 dbName=database, tblName=name, parts=parts, ifNotExists=True, needResult=False
             )
@@ -173,8 +173,8 @@ class HiveCatalog:
 
     def move_partitions(self, database: str, name: str, moved: Located, batch: int) -> None:
         keys = self._keys(database, name, tuple(moved))
-        for some in in_batches(tuple(moved), batch):
-            names = [_name(keys, values) for values in some]
+        for batch_values in in_batches(tuple(moved), batch):
+            names = [_name(keys, values) for values in batch_values]
             parts = self._call(partial(self._client.get_partitions_by_names, database, name, names))
             for one in parts:
                 one.sd.location = moved[tuple(one.values)]
@@ -183,11 +183,11 @@ class HiveCatalog:
 
     def drop_partitions(self, database: str, name: str, partitions: Sequence[PartitionValues], batch: int) -> None:
         types, keys = self._hive.types, self._keys(database, name, partitions)
-        for some in in_batches(partitions, batch):
+        for batch_values in in_batches(partitions, batch):
             request = types.DropPartitionsRequest(
                 dbName=database,
                 tblName=name,
-                parts=types.RequestPartsSpec(names=[_name(keys, values) for values in some]),
+                parts=types.RequestPartsSpec(names=[_name(keys, values) for values in batch_values]),
                 deleteData=False,
                 ifExists=True,
                 needResult=False,
@@ -214,7 +214,7 @@ class HiveCatalog:
         )
 
     def _keys(self, database: str, name: str, partitions: Collection[PartitionValues]) -> Sequence[str]:
-        """The names of the partition columns; none are asked for when there is no partition."""
+        """The names of the partition columns; without partitions they are not requested."""
         stored = self._stored(database, name) if partitions else None
         return [key.name for key in stored.partitionKeys] if stored is not None else ()
 
@@ -241,11 +241,11 @@ class HiveCatalog:
         return [self._hive.types.FieldSchema(one.name, one.type, one.comment) for one in columns]
 
     def _found(self, send: Callable[[], Answer]) -> Answer | None:
-        """The answer, None for what is not there."""
+        """The answer, None if the object does not exist."""
         return self._call(send, self._hive.types.NoSuchObjectException, None)
 
     def _made(self, send: Callable[[], object]) -> bool:
-        """False for what is there already."""
+        """Create an object; False if it exists already."""
 
         def made() -> bool:
             send()
@@ -259,8 +259,8 @@ class HiveCatalog:
         except expected:
             return instead  # type: ignore[no-any-return]
         except (self._hive.errors.TException, OSError, ValueError, TypeError, EOFError, struct.error) as error:
-            said = getattr(error, "message", None) or repr(error)
-            raise StorageError(f"{self.name} refused: {type(error).__name__}: {said}") from error
+            detail = getattr(error, "message", None) or repr(error)
+            raise StorageError(f"{self.name} refused: {type(error).__name__}: {detail}") from error
 
 
 def _columns(fields: Iterable[_Thrift]) -> tuple[CatalogColumn, ...]:
@@ -268,7 +268,7 @@ def _columns(fields: Iterable[_Thrift]) -> tuple[CatalogColumn, ...]:
 
 
 def _text(of: _Thrift, name: str) -> str:
-    """A text of what may be missing, as a view's folder is."""
+    """A text attribute, "" if it is missing, as a view's folder."""
     return getattr(of, name, None) or ""
 
 

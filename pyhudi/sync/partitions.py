@@ -3,7 +3,7 @@
     2026/10/01   →  ("2026-10-01",)     SinglePart, SlashEncodedDay        p=x  →  ("x",)    HiveStyle
     y=2026/m=10  →  ("2026", "10")      MultiPartKeys
 
-An encoded value stays encoded, as Hudi leaves it; a null one is `__HIVE_DEFAULT_PARTITION__`.
+An encoded value remains encoded, as in Hudi; null is `__HIVE_DEFAULT_PARTITION__`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def extractor_for(fields: Sequence[str], config: TableConfig) -> str:
 def values_by_path(paths: Sequence[str], extractor: str, fields: Sequence[str]) -> dict[str, PartitionValues]:
     """Partition path → its values.
 
-    Raises: ConfigError for a path that the extractor can't read, or whose values are not one for each field, and for
+    Raises: ConfigError for a path that the extractor can't parse, or without one value for each field, and for
             two paths with the same values.
     """
     extract = _EXTRACTORS[extractor]
@@ -67,7 +67,7 @@ def _multiple(path: str) -> Sequence[str]:
 
 
 def _value(part: str) -> str:
-    """Without `name=`; the value may hold a `=` itself."""
+    """The value without `name=`; it may contain `=`."""
     name, equals, value = part.partition("=")
     return value if equals else name
 
@@ -103,5 +103,5 @@ _EXTRACTORS: Mapping[str, Callable[[str], Sequence[str] | None]] = {
 
 
 def values_of_name(name: str) -> PartitionValues:
-    """The values in a metastore's name of a partition, `y=2026/m=10`, in which odd characters are %XX."""
+    """The values in a metastore's name of a partition, `y=2026/m=10`, in which special characters are %XX."""
     return tuple(_ESCAPED.sub(lambda code: chr(int(code[1], 16)), _value(part)) for part in name.split("/"))

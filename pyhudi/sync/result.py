@@ -1,4 +1,4 @@
-"""The result of a sync: each registered table, and what was done to it."""
+"""The result of a sync: each registered table, and its changes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["SyncResult", "SyncedTable"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SyncedTable(Result):
-    """A registered table. `action`: created, recreated, changed or unchanged. `columns_changed`: of another type or
-    comment than before. `partitions_moved`: of another location than before, or touched. `compared_all`: all
-    partitions were looked at, not only those of later commits.
+    """A registered table. `action`: created, recreated, changed or unchanged. `columns_changed`: with a new type or
+    comment. `partitions_moved`: with a new location, or touched. `compared_all`: all partitions were compared, not
+    only those of later commits.
     """
 
     name: str
@@ -32,7 +32,7 @@ class SyncedTable(Result):
         return self.partitions_added + self.partitions_moved + self.partitions_dropped
 
     def then(self, later: SyncedTable) -> SyncedTable:
-        """Both of two looks at the table."""
+        """The changes of two syncs in a row as one result."""
         return replace(
             self,
             action=later.action if self.action == "unchanged" else self.action,
@@ -69,8 +69,8 @@ class SyncedTable(Result):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SyncResult(Result):
-    """`catalog`: which, and where. `instant_time`: the newest commit that it knows of now, None for a table without.
-    `statements`: SQL to be run there once, and again when columns change.
+    """`catalog`: its kind and place. `instant_time`: the newest commit that it has now, None for a table without one.
+    `statements`: SQL to run there once, and again when columns change.
     """
 
     table: str

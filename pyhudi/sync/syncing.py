@@ -1,14 +1,14 @@
-"""Register a table in a catalog, or bring what is registered up to date.
+"""Registers a table in a catalog, or updates its entry there.
 
-    what the table is to be           definitions.py       refused before anything is changed
-    what is registered                one look a table
-    which partitions changed          changes.py           by the timeline since `last_commit_time_sync`
-    database, table, partitions       made, altered, added, dropped
-    last_commit_time_sync             at the end: after an error the next sync does it all again
+        new entries                       definitions.py       refused before anything is changed
+        existing entries                  read once per table
+        changed partitions                changes.py           by the timeline since `last_commit_time_sync`
+        database, table, partitions       created, altered, added, dropped
+        last_commit_time_sync             last: after an error the next sync repeats everything
 
-Several syncs may run at once, and none waits for another. One that saw an older timeline may take away what another
-has registered. So after changing anything a sync looks at the timeline again, and goes on with what came meanwhile:
-the last one to change anything has seen all commits that were complete before.
+Several syncs may run at once, and none waits for another. One that saw an older timeline may remove entries of another.
+So after any change a sync reloads the timeline, and continues with newer commits: the last sync to change anything has
+seen all commits that were complete before.
 """
 
 from __future__ import annotations
@@ -30,32 +30,32 @@ from pyhudi.sync.result import SyncedTable, SyncResult
 __all__ = ["sync_to"]
 
 _ROUNDS_MAX = 5  # commits may come faster than partitions are registered; the next sync catches up
-_ASKED_MAX = 1000  # partitions of which the whole entry is asked for, with its location; of more only the names
+_ENTRIES_MAX = 1000  # partitions whose whole entries are read, with their locations; for more only the names
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What is to become of one table. `there`: as it is registered."""
+    """The work for one table. `entry`: its existing entry; `without_files`: partitions to drop."""
 
     name: str
     table: CatalogTable
-    there: CatalogTable | None
+    entry: CatalogTable | None
     changes: Changes
     present: Located
-    gone: frozenset[PartitionValues]
+    without_files: frozenset[PartitionValues]
     drops_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """One look at the table. `made`: names of tables that this call has created."""
+    """One pass over the table. `created`: names of tables that this call has created."""
 
     meta: MetaClient
     options: SyncOptions
     catalog: Catalog
     definitions: Definitions
     newest: Synced | None
-    made: list[str] = field(default_factory=list)
+    created: list[str] = field(default_factory=list)
 
     @property
     def database(self) -> str:
@@ -63,11 +63,11 @@ class _Work:
 
 
 def sync_to(catalog: Catalog, meta: MetaClient, options: SyncOptions) -> SyncResult:
-    """Register a table, or bring it up to date.
+    """Register a table, or update its entries.
 
     Raises: UnsupportedTable, SchemaMismatch and ConfigError for what can't be registered, TableExists for a table of
-            the same name at another place, StorageError when the catalog refuses. What this call has created is gone
-            then.
+        the same name at another place, StorageError when the catalog refuses. After an error, entries that this call
+        has created are removed.
     """
     result = _sync(catalog, meta, options)
     for _ in range(_ROUNDS_MAX - 1):
@@ -88,22 +88,22 @@ def _sync(catalog: Catalog, meta: MetaClient, options: SyncOptions) -> SyncResul
     if not has_database and not options.auto_create_database:
         raise ConfigError(
             f"{catalog.name} has no database {work.database!r}, and {options.key_of('auto_create_database')} is false. "
-            "Make it, or leave the option out. Nothing was registered."
+            "Create it, or leave the option out. Nothing was registered."
         )
-    known: dict[Synced | None, tuple[Changes, Located, frozenset[PartitionValues]]] = {}
-    plans = [_plan(name, has_database, work, known) for name in work.definitions.tables]
+    changes_by_sync: dict[Synced | None, tuple[Changes, Located, frozenset[PartitionValues]]] = {}
+    plans = [_plan(name, has_database, work, changes_by_sync) for name in work.definitions.tables]
     made_database = not has_database and catalog.create_database(work.database)
-    with _taken_back(work, made_database):
-        tables = tuple(_carried_out(plan, work) for plan in plans)
+    with _removed_on_error(work, made_database):
+        tables = tuple(_execute(plan, work) for plan in plans)
     time = None if work.newest is None else work.newest.requested_time
     return SyncResult(meta.storage.root, catalog.name, tables, time, made_database)
 
 
 def _newest(meta: MetaClient) -> Synced | None:
-    """The newest commit that the next sync need not look at again.
+    """The newest commit that the next sync need not compare again.
 
-    Where completion times are not stored, a write that is pending may complete with an older time than commits that are
-    there. The next sync looks at everything after it again.
+    Without stored completion times, a pending write may complete with an older time than existing commits. The next
+    sync compares everything after it again.
     """
     commits = meta.timeline.commits().instants
     if not meta.config.format.has_completion_times:
@@ -115,74 +115,74 @@ def _newest(meta: MetaClient) -> Synced | None:
 
 
 def _may_bring_partitions(pending: Instant, meta: MetaClient) -> bool:
-    """Is it a write? Plans of compactions and clusterings may wait for days, and bring no partition."""
+    """True for a write. Plans of compactions and clusterings may be pending for days, and add no partition."""
     return pending.action.is_commit and meta.reader.clustering_plan(pending) is None
 
 
 @contextmanager
-def _taken_back(work: _Work, made_database: bool) -> Iterator[None]:
-    """After an error nothing stays that this call has created."""
+def _removed_on_error(work: _Work, made_database: bool) -> Iterator[None]:
+    """After an error, remove everything that this call has created."""
     try:
         yield
     except BaseException:
-        with suppress(HudiError):  # the catalog may be gone: the error says why
-            for name in work.made:
+        with suppress(HudiError):  # the catalog may be unavailable, as the error says
+            for name in work.created:
                 work.catalog.drop_table(work.database, name)
             if made_database:
                 work.catalog.drop_database(work.database)
         raise
 
 
-# ---- what is to be done
+# ---- planning
 
 
 def _plan(
     name: str,
     has_database: bool,
     work: _Work,
-    known: dict[Synced | None, tuple[Changes, Located, frozenset[PartitionValues]]],
+    changes_by_sync: dict[Synced | None, tuple[Changes, Located, frozenset[PartitionValues]]],
 ) -> _Plan:
     table = work.definitions.tables[name]
-    there = work.catalog.table(work.database, name) if has_database else None
-    drops_first = there is not None and not _fits(there, table, f"{work.database}.{name}", work)
-    synced = None if there is None or drops_first or not work.options.is_incremental else _synced(there)
-    if synced not in known:
-        known[synced] = _changed(work, synced)
-    return _Plan(name, table, there, *known[synced], drops_first=drops_first)
+    entry = work.catalog.table(work.database, name) if has_database else None
+    drops_first = entry is not None and not _fits(entry, table, f"{work.database}.{name}", work)
+    synced = None if entry is None or drops_first or not work.options.is_incremental else _synced(entry)
+    if synced not in changes_by_sync:
+        changes_by_sync[synced] = _changed(work, synced)
+    return _Plan(name, table, entry, *changes_by_sync[synced], drops_first=drops_first)
 
 
-def _fits(there: CatalogTable, table: CatalogTable, name: str, work: _Work) -> bool:
-    """Can the registered table become this one? False: it is to be made anew, as an option allows."""
-    other = _other_format(there)
-    if other or not same_place(there.location, table.location):
-        what = f"is {other}" if other else f"is at {there.location}"
+def _fits(entry: CatalogTable, table: CatalogTable, name: str, work: _Work) -> bool:
+    """True if the entry can be altered to this table; False if it has to be recreated, which an option allows."""
+    other = _other_format(entry)
+    if other or not same_place(entry.location, table.location):
+        difference = f"is {other}" if other else f"is at {entry.location}"
         raise TableExists(
-            f"{work.catalog.name}: {name} {what}, and the table to register is at {table.location}. Nothing was "
+            f"{work.catalog.name}: {name} {difference}, and the table to register is at {table.location}. Nothing was "
             f"changed; drop that one, or name another by {work.options.key_of('table')}."
         )
-    before, after = ([key.name for key in one.partition_keys] for one in (there, table))
+    before, after = ([key.name for key in one.partition_keys] for one in (entry, table))
     if before == after:
         return True
     if work.options.recreates:
         return False
     raise SchemaMismatch(
         f"{work.catalog.name}: {name} has the partition columns ({', '.join(before)}), and the table to register has "
-        f"({', '.join(after)}), which can't be changed there. Nothing was changed; drop that one, or say "
+        f"({', '.join(after)}), which can't be changed there. Nothing was changed; drop that one, or set "
         f"{work.options.key_of('recreates')}=true."
     )
 
 
-def _other_format(there: CatalogTable) -> str | None:
-    """What a registered table is, if it is none of Hudi's: an exported one of the same name may be in the folder."""
-    if there.is_view:
+def _other_format(entry: CatalogTable) -> str | None:
+    """The kind of an entry that is no Hudi table: an exported one of the same name may be in the folder."""
+    if entry.is_view:
         return "a view"
-    kind = there.properties.get("table_type") or there.properties.get("spark.sql.sources.provider", "hudi")
+    kind = entry.properties.get("table_type") or entry.properties.get("spark.sql.sources.provider", "hudi")
     return None if kind.lower() == "hudi" else f"a table of {kind.lower()}"
 
 
-def _synced(there: CatalogTable) -> Synced | None:
-    time = there.properties.get(SYNCED)
-    return None if not time else Synced(time, there.properties.get(COMPLETED) or time)
+def _synced(entry: CatalogTable) -> Synced | None:
+    time = entry.properties.get(SYNCED)
+    return None if not time else Synced(time, entry.properties.get(COMPLETED) or time)
 
 
 def _changed(work: _Work, synced: Synced | None) -> tuple[Changes, Located, frozenset[PartitionValues]]:
@@ -190,33 +190,33 @@ def _changed(work: _Work, synced: Synced | None) -> tuple[Changes, Located, froz
     if not fields:
         return Changes(frozenset()), {}, frozenset()
     changes = changes_since(work.meta, synced)
-    values = values_by_path(sorted(changes.present | changes.gone), work.definitions.extractor, fields)
+    values = values_by_path(sorted(changes.present | changes.without_files), work.definitions.extractor, fields)
     present = {values[path]: work.definitions.location_of(path) for path in sorted(changes.present)}
-    return changes, present, frozenset(values[path] for path in changes.gone)
+    return changes, present, frozenset(values[path] for path in changes.without_files)
 
 
-# ---- doing it
+# ---- execution
 
 
-def _carried_out(plan: _Plan, work: _Work) -> SyncedTable:
+def _execute(plan: _Plan, work: _Work) -> SyncedTable:
     catalog, database = work.catalog, work.database
-    if plan.there is not None and not plan.drops_first:
+    if plan.entry is not None and not plan.drops_first:
         try:
-            return _brought_up_to_date(plan, plan.there, work)
+            return _update(plan, plan.entry, work)
         except StorageError:
             if not work.options.recreates:
                 raise
-            changes, present, gone = _changed(work, None)
-            plan = replace(plan, changes=changes, present=present, gone=gone, drops_first=True)
+            changes, present, without_files = _changed(work, None)
+            plan = replace(plan, changes=changes, present=present, without_files=without_files, drops_first=True)
     if plan.drops_first:
         catalog.drop_table(database, plan.name)
     if not catalog.create_table(database, plan.name, plan.table):
-        there = catalog.table(database, plan.name)  # another sync was faster
-        if there is None:
-            raise StorageError(f"{catalog.name}: {database}.{plan.name} comes and goes. Sync again.")
-        _fits(there, plan.table, f"{database}.{plan.name}", work)
-        return _brought_up_to_date(plan, there, work)
-    work.made.append(plan.name)
+        entry = catalog.table(database, plan.name)  # another sync was faster
+        if entry is None:
+            raise StorageError(f"{catalog.name}: {database}.{plan.name} is created and dropped by others. Sync again.")
+        _fits(entry, plan.table, f"{database}.{plan.name}", work)
+        return _update(plan, entry, work)
+    work.created.append(plan.name)
     catalog.add_partitions(database, plan.name, plan.table, plan.present, work.options.batch)
     if work.newest is not None:
         catalog.alter_table(database, plan.name, Alteration(properties=_times(work.newest)))
@@ -232,12 +232,12 @@ def _times(newest: Synced) -> dict[str, str]:
     return {SYNCED: newest.requested_time, COMPLETED: newest.completion_time}
 
 
-def _brought_up_to_date(plan: _Plan, there: CatalogTable, work: _Work) -> SyncedTable:
+def _update(plan: _Plan, entry: CatalogTable, work: _Work) -> SyncedTable:
     catalog, database, name = work.catalog, work.database, plan.name
-    change = _alteration(plan.table, there, work.options)
-    added, moved, gone = _partition_work(plan, work)
-    has_partition_work = bool(added or moved or gone)
-    times = {} if work.newest is None else _changed_items(_times(work.newest), there.properties)
+    change = _alteration(plan.table, entry, work.options)
+    added, moved, dropped = _partition_work(plan, work)
+    has_partition_work = bool(added or moved or dropped)
+    times = {} if work.newest is None else _changed_items(_times(work.newest), entry.properties)
     if work.options.is_conditional and change.is_empty and not has_partition_work:
         times = {}
     if has_partition_work:
@@ -245,15 +245,15 @@ def _brought_up_to_date(plan: _Plan, there: CatalogTable, work: _Work) -> Synced
             catalog.alter_table(database, name, change)
         catalog.add_partitions(database, name, plan.table, added, work.options.batch)
         catalog.move_partitions(database, name, moved, work.options.batch)
-        catalog.drop_partitions(database, name, gone, work.options.batch)
+        catalog.drop_partitions(database, name, dropped, work.options.batch)
         if times:
             catalog.alter_table(database, name, Alteration(properties=times))
     else:
         last = replace(change, properties={**change.properties, **times})
         if not last.is_empty:
             catalog.alter_table(database, name, last)
-    catalog.index_partitions(database, name, there)
-    before, after = ({one.name: one for one in columns} for columns in (there.columns, change.columns or there.columns))
+    catalog.index_partitions(database, name, entry)
+    before, after = ({one.name: one for one in columns} for columns in (entry.columns, change.columns or entry.columns))
     return SyncedTable(
         f"{database}.{name}",
         "unchanged" if change.is_empty and not has_partition_work else "changed",
@@ -262,54 +262,54 @@ def _brought_up_to_date(plan: _Plan, there: CatalogTable, work: _Work) -> Synced
         tuple(one for one in before if one not in after),
         len(added),
         len(moved),
-        len(gone),
+        len(dropped),
         plan.changes.are_all,
     )
 
 
-def _alteration(table: CatalogTable, there: CatalogTable, options: SyncOptions) -> Alteration:
-    """What turns the registered table into this one, but for its partitions and the times of the last sync."""
+def _alteration(table: CatalogTable, entry: CatalogTable, options: SyncOptions) -> Alteration:
+    """The alteration of the entry to this table, without partitions and the times of the last sync."""
     columns = table.columns
-    if not options.has_comments:  # those that are there stay
-        comments = {column.name: column.comment for column in there.columns}
+    if not options.has_comments:  # existing ones are kept
+        comments = {column.name: column.comment for column in entry.columns}
         columns = tuple(replace(column, comment=comments.get(column.name, "")) for column in columns)
-    is_other = [(one.name, one.type) for one in columns] != [(one.name, one.type) for one in there.columns]
-    parts = {f"{SPARK_PART}{number}" for number in range(len(there.properties))}
-    stale = {key for key in there.properties.keys() & parts if options.is_datasource and key not in table.properties}
+    is_other = [(one.name, one.type) for one in columns] != [(one.name, one.type) for one in entry.columns]
+    parts = {f"{SPARK_PART}{number}" for number in range(len(entry.properties))}
+    stale = {key for key in entry.properties.keys() & parts if options.is_datasource and key not in table.properties}
     return Alteration(
-        columns if columns != there.columns else None,
-        table.format if table.format != there.format else None,
-        _changed_items(table.serde_properties, there.serde_properties),
-        _changed_items(table.properties, there.properties),
+        columns if columns != entry.columns else None,
+        table.format if table.format != entry.format else None,
+        _changed_items(table.serde_properties, entry.serde_properties),
+        _changed_items(table.properties, entry.properties),
         frozenset(stale),
-        cascades=is_other and bool(there.partition_keys),
+        cascades=is_other and bool(entry.partition_keys),
     )
 
 
-def _changed_items(to_be: Mapping[str, str], there: Mapping[str, str]) -> dict[str, str]:
-    return {key: value for key, value in to_be.items() if there.get(key) != value}
+def _changed_items(target: Mapping[str, str], existing: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in target.items() if existing.get(key) != value}
 
 
 def _partition_work(plan: _Plan, work: _Work) -> tuple[Located, Located, list[PartitionValues]]:
     """Partitions to add, to move or touch, and to drop."""
-    if not plan.table.partition_keys or not (plan.changes.are_all or plan.present or plan.gone):
+    if not plan.table.partition_keys or not (plan.changes.are_all or plan.present or plan.without_files):
         return {}, {}, []
     catalog, database, batch = work.catalog, work.database, work.options.batch
-    asked = [*plan.present, *plan.gone]
-    by_name = plan.changes.are_all or len(asked) > _ASKED_MAX
+    requested = [*plan.present, *plan.without_files]
+    by_name = plan.changes.are_all or len(requested) > _ENTRIES_MAX
     names = frozenset(catalog.partition_names(database, plan.name)) if by_name else frozenset()
     needs_locations = not by_name or (plan.changes.are_all and not plan.changes.is_same_table)
-    among = [one for one in asked if not by_name or one in names]
+    among = [one for one in requested if not by_name or one in names]
     located = catalog.locations(database, plan.name, among, batch) if needs_locations else {}
-    there = names if by_name else located.keys()
+    existing = names if by_name else located.keys()
     touches = work.options.touches_partitions and not plan.changes.are_all
-    gone = names - plan.present.keys() if plan.changes.are_all else plan.gone & there
+    dropped = names - plan.present.keys() if plan.changes.are_all else plan.without_files & existing
     return (
-        {values: place for values, place in plan.present.items() if values not in there},
+        {values: place for values, place in plan.present.items() if values not in existing},
         {
             values: place
             for values, place in plan.present.items()
-            if values in there and (touches or not same_place(located.get(values, place), place))
+            if values in existing and (touches or not same_place(located.get(values, place), place))
         },
-        sorted(gone),
+        sorted(dropped),
     )

@@ -139,7 +139,7 @@ def test_types_are_those_that_hudi_declares() -> None:
     ("arguments", "options", "error", "words"),
     [
         ({}, {f"{KEY}dataset_name": ""}, ConfigError, "name one by .*dataset_name"),
-        ({}, {f"{KEY}table_name": "a`b"}, ConfigError, "no such name"),
+        ({}, {f"{KEY}table_name": "a`b"}, ConfigError, "does not allow the name"),
         ({}, {f"{KEY}source_uri_prefix": "memory://bq-elsewhere"}, ConfigError, "the table is at"),
         ({}, {f"{KEY}source_uri_prefix": "memory://bq-refused"}, ConfigError, "name=value"),
         ({}, {f"{KEY}require_partition_filter": "true"}, ConfigError, "needs .*source_uri_prefix"),

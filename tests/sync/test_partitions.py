@@ -61,7 +61,7 @@ def test_only_partitions_that_changed_are_asked_for(catalog: MemoryCatalog) -> N
 def test_of_many_changed_partitions_only_the_names_are_asked_for(
     catalog: MemoryCatalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pyhudi.sync.syncing._ASKED_MAX", 3)
+    monkeypatch.setattr("pyhudi.sync.syncing._ENTRIES_MAX", 3)
     table = written("memory://names", [ride(i, f"c{i}") for i in range(9)])
     table.sync("hive")
     catalog.calls.clear()

@@ -1,1 +1,1 @@
-"""Which engines read a table as it is, and what they would miss or show wrongly."""
+"""Checks which engines read a table, and which rows they would miss or show wrongly."""

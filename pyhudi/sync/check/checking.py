@@ -1,6 +1,4 @@
-"""One check: each rule of the engines that are asked about, what is registered in the catalogs that are named, and the
-age of exports.
-"""
+"""One check: the rules of the requested engines, the entries in the named catalogs, and the age of exports."""
 
 from __future__ import annotations
 
@@ -25,33 +23,33 @@ _ORDER = ("unreadable", "wrong", "unknown", "note")
 
 
 def check_engine(engine: str | None) -> None:
-    """Raise ConfigError for an engine that no rule is about."""
+    """Raise ConfigError for an engine without rules."""
     if engine is None or engine in ENGINES:
         return
-    near = get_close_matches(str(engine).lower(), ENGINES, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    similar = get_close_matches(str(engine).lower(), ENGINES, n=1)
+    hint = f" Did you mean {similar[0]!r}?" if similar else ""
     raise ConfigError(f"sync_check knows {', '.join(ENGINES)}; found {engine!r:.100}.{hint}")
 
 
 def check(
     meta: MetaClient, engine: str | None, query: Query, catalogs: Sequence[tuple[str, Catalog, SyncOptions]] = ()
 ) -> SyncCheck:
-    """What engines make of a table.
+    """Check how engines read a table.
 
     Args:    engine: one of `ENGINES`, None: all. query: how log rows are merged. catalogs: the name of each catalog
-             to compare with, the catalog itself, and how the table is registered there.
+             to compare with, the catalog itself, and the options of the registration.
     Raises:  the errors of listing the table, StorageError when the catalog does not answer.
     """
     facts = TableFacts(meta, query)
-    asked = ENGINES if engine is None else {engine: ENGINES[engine]}
-    findings = {name: list(_of_engine(name, facts)) for name in asked}
+    engines = ENGINES if engine is None else {engine: ENGINES[engine]}
+    findings = {name: list(_of_engine(name, facts)) for name in engines}
     verdicts = tuple(
-        EngineVerdict.of(name, f"{one.title}, {one.checked}", findings[name]) for name, one in asked.items()
+        EngineVerdict.of(name, f"{one.title}, {one.checked}", findings[name]) for name, one in engines.items()
     )
     registered: list[SyncFinding] = []
-    if any(one.by_catalog for one in asked.values()):
-        for kind, opened, options in catalogs:
-            registered += findings_of(kind, opened, facts, options)
+    if any(one.by_catalog for one in engines.values()):
+        for kind, catalog, options in catalogs:
+            registered += findings_of(kind, catalog, facts, options)
     if engine is None:
         registered += findings_of_exports(meta)
     newest = meta.timeline.last_commit()
@@ -63,15 +61,23 @@ def check(
         None if newest is None else newest.requested_time,
         verdicts,
         tuple(sorted(every, key=lambda finding: _ORDER.index(finding.level))),
-        ", ".join(opened.name for _, opened, _ in catalogs),
+        ", ".join(catalog.name for _, catalog, _ in catalogs),
     )
 
 
 def _of_engine(engine: str, facts: TableFacts) -> Iterator[SyncFinding]:
     for rule in RULES:
-        seen = CONDITIONS[rule.condition](facts, rule.argument) if engine in rule.engines else None
-        if seen is not None:
-            text = rule.what.format(seen=seen.text)
+        observed = CONDITIONS[rule.condition](facts, rule.argument) if engine in rule.engines else None
+        if observed is not None:
+            text = rule.what.format(seen=observed.text)
             yield SyncFinding(
-                engine, rule.level, rule.condition, text, seen.rows, seen.is_bound, seen.since, rule.run, rule.source
+                engine,
+                rule.level,
+                rule.condition,
+                text,
+                observed.rows,
+                observed.is_bound,
+                observed.since,
+                rule.run,
+                rule.source,
             )

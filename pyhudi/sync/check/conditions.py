@@ -1,4 +1,4 @@
-"""When a rule applies: functions of the facts of a table and of the rule's argument. Each says what it has seen."""
+"""Conditions of rules: functions of the facts of a table and of the rule's argument. Each describes its observation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What holds of a table, in words that go on after a colon. `rows`, `is_bound`, `since`: as in a SyncFinding."""
+    """The observation of a condition, as text after a colon. `rows`, `is_bound`, `since`: as in a SyncFinding."""
 
     text: str
     rows: int | None = None
@@ -28,11 +28,11 @@ def _some(names: Sequence[str]) -> str:
     return f"{', '.join(names[:_NAMED])}{more}"
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-# ---- what the table is
+# ---- properties of the table
 
 
 def _version_above(facts: TableFacts, most: int) -> Seen | None:
@@ -78,8 +78,8 @@ def _merge_mode(facts: TableFacts, mode: str) -> Seen | None:
 
 
 def _equals_in_property(facts: TableFacts, _: None) -> Seen | None:
-    odd = [line.partition("=")[0] for line in facts.property_lines if line.count("=") != 1]
-    return Seen(_some(odd)) if odd else None
+    invalid = [line.partition("=")[0] for line in facts.property_lines if line.count("=") != 1]
+    return Seen(_some(invalid)) if invalid else None
 
 
 def _lacks_property(facts: TableFacts, keys: Sequence[str]) -> Seen | None:
@@ -169,7 +169,7 @@ def _newest_commit_without_file(facts: TableFacts, _: None) -> Seen | None:
         return Seen("no commit on the active timeline")
     if not path:
         return Seen("it wrote no file")
-    return None if facts.meta.storage.stat(path) is not None else Seen(f"{path} is gone")
+    return None if facts.meta.storage.stat(path) is not None else Seen(f"{path} no longer exists")
 
 
 CONDITIONS: Mapping[str, Callable[[TableFacts, Any], Seen | None]] = {

@@ -1,4 +1,4 @@
-"""What conditions ask of a table. Each fact is looked up when it is first asked for, and once."""
+"""The facts of a table that conditions use. Each fact is looked up once, on first use."""
 
 from __future__ import annotations
 
@@ -52,30 +52,30 @@ class TableFacts:
 
     @lazy_property
     def _in_folders(self) -> tuple[Listed, FileSystemView]:
-        """All files in partition folders, and the visible ones of the same moment."""
+        """All files in partition folders, and the visible ones at the same moment."""
 
         def read(now: MetaClient) -> tuple[Listed, FileSystemView]:
-            listed = list(listed_partitions(now.storage))
-            return listed, FileSystemView.load(now, listed=dict(listed))
+            entries = list(listed_partitions(now.storage))
+            return entries, FileSystemView.load(now, listed=dict(entries))
 
         return read_consistently(self.meta, read)
 
     def shown_by(self, engine: str) -> ShownFiles:
-        """What an engine shows that goes by the names of files."""
+        """The files that an engine shows that uses only file names."""
         return shown_by_names(engine, *self._in_folders)
 
     def rows_of(self, paths: Sequence[str]) -> int | None:
-        """The rows of base files; None where they are too many to be counted."""
+        """The number of rows of base files; None if there are too many to count."""
         return rows_of(self.meta.storage, paths)
 
     @lazy_property
     def odd_names(self) -> tuple[str, ...]:
-        """Parquet files in partition folders, and in a Delta log beside them, that are not named as base files are."""
+        """Parquet files in partition folders, and in a Delta log beside them, without names of base files."""
         return files_with_other_names([*self._in_folders[0], (_DELTA_LOG, self.meta.storage.list(_DELTA_LOG))])
 
     @lazy_property
     def other_folders(self) -> tuple[str, ...]:
-        """Folders of the table that are neither Hudi's own nor partitions, where the table has no partitions."""
+        """Folders of a table without partitions that are not Hudi's own."""
         if self.config.partition_fields:
             return ()
         entries = self.meta.storage.list("")
@@ -101,7 +101,7 @@ class TableFacts:
 
     @lazy_property
     def _footers(self) -> Mapping[str, frozenset[str]]:
-        """Some Parquet files with their codecs; none for one that is encrypted."""
+        """Some Parquet files with their codecs; an encrypted one has none."""
         bases = [base for base in self.view.all_base_files() if base.name.endswith(".parquet")]
         step = max(1, len(bases) // _FOOTERS)
         return dict(self._codecs([base.path for base in bases[::step]]))
@@ -116,7 +116,7 @@ class TableFacts:
                         continue
                     footer = pq.ParquetFile(file).metadata
             except (HudiError, pa.ArrowException, OSError):
-                continue  # cleaned meanwhile, or damaged: a reader will say so
+                continue  # just cleaned, or damaged, which a reader will report
             groups = (footer.row_group(number) for number in range(footer.num_row_groups))
             yield path, frozenset(part.column(n).compression for part in groups for n in range(part.num_columns))
 
@@ -134,16 +134,16 @@ class TableFacts:
 
     @lazy_property
     def columns_by_kind(self) -> Mapping[str, tuple[str, ...]]:
-        """Paths of data columns whose types are not in every engine: time, nanoseconds, timestamp, local timestamp."""
-        found: dict[str, list[str]] = defaultdict(list)
+        """Paths of data columns whose types some engines lack: time, nanoseconds, timestamp, local timestamp."""
+        paths_by_kind: dict[str, list[str]] = defaultdict(list)
         for field in self.meta.table_schema():
             for kind, path in _kinds(field.type, field.name):
-                found[kind].append(path)
-        return {kind: tuple(paths) for kind, paths in found.items()}
+                paths_by_kind[kind].append(path)
+        return {kind: tuple(paths) for kind, paths in paths_by_kind.items()}
 
     @lazy_property
     def property_lines(self) -> tuple[str, ...]:
-        """The lines of `hoodie.properties`, as they are."""
+        """The lines of `hoodie.properties`, unchanged."""
         lines = self.meta.storage.read(PROPERTIES_PATH).decode("iso-8859-1").splitlines()
         return tuple(line.strip() for line in lines if line.strip() and not line.strip().startswith("#"))
 

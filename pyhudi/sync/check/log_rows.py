@@ -1,7 +1,7 @@
-"""Rows that base files alone show wrongly: those that only log files have, have anew, or have deleted.
+"""Rows that base files alone show wrongly: rows that log files add, update or delete.
 
-They are counted by merging the slices with log files, key columns alone, while their files are small. Of larger ones
-the commits that wrote the log files say how many rows they wrote: that is a bound, since a row may be written twice.
+They are counted by merging only the key columns of slices with log files, if their files are small. For larger ones
+the stats of the commits that wrote the log files give a bound, because a row may have been written twice.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ COUNTED_BYTES = 256 << 20  # of base files and log files: some seconds, and the 
 @dataclass(frozen=True, slots=True)
 class RowsInLogs:
     """`missing`: only in log files; `stale`: base files have an older version; `deleted`: base files still have them.
-    These are 0 where `total` is only a bound, None where not even that is known. `since`: the first commit with such a
+    These are 0 if `total` is only a bound, which is None if it is unknown. `since`: the first commit with such a
     row.
     """
 
@@ -44,15 +44,15 @@ class RowsInLogs:
 def rows_in_logs(
     meta: MetaClient, query: Query, view: FileSystemView, counted_bytes: int = COUNTED_BYTES
 ) -> RowsInLogs:
-    """Count them.
+    """Count the rows that base files alone show wrongly.
 
     Args:    query: how log rows are merged. view: the files of the table.
-    Raises:  StaleRead when files go away again and again, CorruptFile for a commit that can't be read.
+    Raises:  StaleRead when files keep being deleted, CorruptFile for a commit that can't be read.
     """
     spec, slices = None, [one for one in view.all_slices() if one.needs_merge]
     if not slices:
         return RowsInLogs(0)
-    with suppress(UnsupportedTable):  # of a merger that nobody here knows, the commits still say something
+    with suppress(UnsupportedTable):  # with an unknown merger, the commits still give a bound
         plan = plan_snapshot(meta, query)
         spec, slices = plan.merge, [read.file_slice for read in plan.slices if read.merges]
     logs = [log for one in slices for log in one.log_files]
@@ -65,7 +65,7 @@ def rows_in_logs(
 
 
 def _counted(spec: SliceSpec, file_slice: FileSlice) -> tuple[int, int, int]:
-    """How many rows of a slice are missing, stale and deleted in its base file."""
+    """The numbers of rows of a slice that are missing, stale and deleted in its base file."""
     merge, late = SliceMerge.of(spec, file_slice, spec.read_schema([RECORD_KEY])), 0
     base = merge.file_slice.base_file
     if base is not None:
@@ -78,14 +78,14 @@ def _counted(spec: SliceSpec, file_slice: FileSlice) -> tuple[int, int, int]:
 
 
 def _since(meta: MetaClient, logs: Sequence[LogFile]) -> str | None:
-    """The first commit that wrote to these log files, None when it is archived."""
+    """The first commit that wrote to these log files, None if it is archived."""
     if meta.config.format.has_own_log_files:
         return min(log.instant_time for log in logs)
     return next((time for time, _ in _stats(meta, logs)), None)
 
 
 def _written(meta: MetaClient, logs: Sequence[LogFile]) -> int | None:
-    """How many rows commits say that they wrote to these log files; None when such a commit may be archived."""
+    """The number of rows in these log files by write stats; None if such a commit may be archived."""
     stats, since = [stat for _, stat in _stats(meta, logs)], meta.timeline.active_since
     is_whole = meta.config.format.has_own_log_files or (since or "") <= min(log.instant_time for log in logs)
     if not is_whole or {stat.path for stat in stats} != {log.path for log in logs}:
@@ -94,7 +94,7 @@ def _written(meta: MetaClient, logs: Sequence[LogFile]) -> int | None:
 
 
 def _stats(meta: MetaClient, logs: Sequence[LogFile]) -> Iterator[tuple[str, WriteStat]]:
-    """What commits on the active timeline say of these log files, oldest first."""
+    """The write stats of these log files on the active timeline, oldest first."""
     paths, first = {log.path for log in logs}, min(log.instant_time for log in logs)
     for instant in meta.timeline.commits():
         if instant.requested_time >= first:

@@ -1,4 +1,4 @@
-"""The result of a check: what each engine makes of a table, and what to do about it."""
+"""The result of a check: how each engine reads a table, and what to do about problems."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _MARKS = {"unreadable": "!", "wrong": "!", "unknown": "?", "note": "-"}
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SyncFinding(Result):
-    """What an engine makes of a table. `level`: "unreadable", "wrong" (rows are missed or shown wrongly), "unknown",
-    or "note". `about`: the condition. `rows`: how many rows are concerned, at most so many where `is_bound`, None where
-    they were not counted; `since`: the instant of the first of them. `run`: what to do. `source`: who says so.
+    """One finding on an engine. `level`: "unreadable", "wrong" (rows are missed or shown wrongly), "unknown", or
+    "note". `about`: the condition. `rows`: the number of affected rows, an upper bound if `is_bound`, None if they were
+    not counted; `since`: the instant of the first of them. `run`: what to do. `source`: the evidence.
     """
 
     engine: str
@@ -40,7 +40,7 @@ class SyncFinding(Result):
 
     @property
     def is_problem(self) -> bool:
-        """Will the engine not read the table, or not all of it rightly?"""
+        """True if the engine does not read the table, or not all of it correctly."""
         return self.level in ("unreadable", "wrong")
 
     def __str__(self) -> str:
@@ -53,7 +53,7 @@ class _Findings(ResultList[SyncFinding]):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class EngineVerdict(Result):
-    """`reads`: "all", "not all", "no" or "not known". `checked`: the release of the engine that the rules are about."""
+    """`reads`: "all", "not all", "no" or "not known". `checked`: the engine's release in the rules."""
 
     engine: str
     reads: str
@@ -61,9 +61,9 @@ class EngineVerdict(Result):
 
     @classmethod
     def of(cls, engine: str, checked: str, findings: Iterable[SyncFinding]) -> EngineVerdict:
-        """The verdict that the findings of an engine make."""
+        """The verdict from the findings of an engine."""
         levels = {finding.level for finding in findings}
-        return cls(engine, next((said for level, said in _VERDICTS.items() if level in levels), "all"), checked)
+        return cls(engine, next((verdict for level, verdict in _VERDICTS.items() if level in levels), "all"), checked)
 
     def __str__(self) -> str:
         return f"{self.engine}: {self.reads} ({self.checked})"
@@ -72,9 +72,9 @@ class EngineVerdict(Result):
 @dataclass(frozen=True, slots=True, repr=False)
 class SyncCheck(Result):
     """A table as of its newest commit, `instant_time`, None before the first one. It is true when no finding is a
-    problem; there may be notes, and things that are not known.
+    problem; there may be notes and unknowns.
 
-    `engines`: a verdict for each. `findings`: the worst first. `catalog`: whose registration was compared, "" for none.
+    `engines`: a verdict for each. `findings`: the worst first. `catalog`: the compared catalog, "" for none.
     """
 
     table: str
@@ -87,12 +87,12 @@ class SyncCheck(Result):
 
     @property
     def ok(self) -> bool:
-        """Is no finding a problem?"""
+        """True if no finding is a problem."""
         return not self.problems
 
     @property
     def problems(self) -> tuple[SyncFinding, ...]:
-        """The findings because of which an engine does not read the table, or not all of it rightly."""
+        """The findings by which an engine does not read the table, or not all of it correctly."""
         return tuple(finding for finding in self.findings if finding.is_problem)
 
     def __bool__(self) -> bool:
@@ -104,9 +104,9 @@ class SyncCheck(Result):
 
     def _summary(self) -> list[str]:
         verdicts = [*_VERDICTS.values(), "all"]
-        by_verdict = {said: [one.engine for one in self.engines if one.reads == said] for said in verdicts}
+        by_verdict = {verdict: [one.engine for one in self.engines if one.reads == verdict] for verdict in verdicts}
         words = {"no": "can't be read by", "not all": "read in part by", "not known": "not known for", "all": "read by"}
-        lines = [f"{words[said]}: {', '.join(names)}" for said, names in by_verdict.items() if names]
+        lines = [f"{words[verdict]}: {', '.join(names)}" for verdict, names in by_verdict.items() if names]
         kind = f"{self.table_type}, version {self.table_version}, as of {self.instant_time or 'no commit'}"
         return [f"{self.table} ({kind})", *lines, *([f"compared with {self.catalog}"] if self.catalog else [])]
 

@@ -1,6 +1,6 @@
-"""The engines, and a row for each thing that they can't read, miss, or show wrongly. Rows say who told so.
+"""The engines, and a row for each thing that they can't read, miss, or show wrongly. Rows name their sources.
 
-What nobody says is a row of level "unknown", and never a guess. `{seen}` is what the condition has seen.
+Undocumented behaviour is a row of level "unknown", never a guess. `{seen}` is the condition's observation.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["ENGINES", "RULES", "Engine", "Rule"]
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """`checked`: the release that the rules are about. `by_catalog`: a Hive metastore or Glue says where a table is."""
+    """`checked`: the release for which the rules are written. `by_catalog`: a Hive metastore or Glue locates tables."""
 
     title: str
     checked: str
@@ -25,7 +25,7 @@ class Engine:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`condition`: a name of `CONDITIONS`, which gets `argument`. `what`: what happens then. `run`: what to do."""
+    """`condition`: a name of `CONDITIONS`, which takes `argument`. `what`: the consequence. `run`: what to do."""
 
     engines: tuple[str, ...]
     condition: str
@@ -59,7 +59,7 @@ _BY_HIVE_TYPES = ("athena", "trino", "presto", "starrocks", "doris", "hive", "re
 
 _COMPACT = "table.compact()"
 _TO_6 = "table.maintenance.downgrade(to=6)"
-_CLEAN = "table.clean() takes replaced files away, table.rollback() a write that died"
+_CLEAN = "table.clean() removes replaced files, table.rollback() a dead write"
 _TO_OWN_ROWS = "read it through table.to_dataset() (docs/libraries.md)"
 
 _ATHENA = "https://docs.aws.amazon.com/athena/latest/ug/querying-hudi-in-athena-considerations-and-limitations.html"
@@ -117,13 +117,13 @@ RULES: tuple[Rule, ...] = (
     Rule(("daft",), "version not among", (5, 6), "unreadable", "it reads table versions 5 and 6: {seen}",
          f"{_TO_6}, or {_TO_OWN_ROWS}", _DAFT),
     # ---- merge-on-read
-    Rule(("daft",), "merge-on-read", None, "unreadable", "it reads copy-on-write tables alone: {seen}",
+    Rule(("daft",), "merge-on-read", None, "unreadable", "it reads only copy-on-write tables: {seen}",
          f"{_TO_OWN_ROWS}, or table.maintenance.change_type('cow')", _DAFT),
-    Rule(("trino",), "rows in log files", None, "wrong", "it reads base files alone: {seen}", _COMPACT, _TRINO_LOGS),
-    Rule(("bigquery",), "rows in log files", None, "wrong", "it reads base files alone: {seen}",
+    Rule(("trino",), "rows in log files", None, "wrong", "it reads only base files: {seen}", _COMPACT, _TRINO_LOGS),
+    Rule(("bigquery",), "rows in log files", None, "wrong", "it reads only base files: {seen}",
          f"{_COMPACT}, then table.sync('bigquery')", _BIGQUERY),
-    Rule(("redshift",), "rows in log files", None, "wrong", "it reads base files alone: {seen}", _COMPACT, _REDSHIFT),
-    Rule(("clickhouse",), "rows in log files", None, "wrong", "it reads base files alone: {seen}", _COMPACT,
+    Rule(("redshift",), "rows in log files", None, "wrong", "it reads only base files: {seen}", _COMPACT, _REDSHIFT),
+    Rule(("clickhouse",), "rows in log files", None, "wrong", "it reads only base files: {seen}", _COMPACT,
          _CLICKHOUSE),
     Rule(_TWO_VIEWS, "rows in log files", None, "note", "the view of base files, `_ro`, is behind: {seen}",
          f"read the other view (`_rt`, the plain name), or {_COMPACT}", _HIVE_SYNC),
@@ -164,21 +164,21 @@ RULES: tuple[Rule, ...] = (
          "outside the table, and are null or missing: {seen}", "table.cluster()", _BIGQUERY),
     Rule(("duckdb",), "bootstrapped", None, "unknown", "whether hudi-rs reads bootstrapped files is not known: {seen}",
          "table.cluster()", _HUDI_RS),
-    # ---- engines that go by the names of files
+    # ---- engines that use only file names
     Rule(("clickhouse",), "shows other files", "clickhouse", "wrong", "it ignores the timeline, and shows files of "
          "writes that never completed, were undone or replaced: {seen}", _CLEAN, _CLICKHOUSE),
     Rule(("daft",), "shows other files", "daft", "wrong", "it ignores the timeline, and shows files of writes that "
          "never completed, were undone or replaced: {seen}", _CLEAN, _DAFT),
-    Rule(("clickhouse",), "hides files", "clickhouse", "wrong", "it takes another file for the newest of a group, or "
+    Rule(("clickhouse",), "hides files", "clickhouse", "wrong", "it treats another file as the newest of a group, or "
          "two partitions with the same last folder for one: {seen}", _CLEAN, _CLICKHOUSE),
-    Rule(("daft",), "hides files", "daft", "wrong", "it takes another file for the newest of a group: {seen}", _CLEAN,
+    Rule(("daft",), "hides files", "daft", "wrong", "it treats another file as the newest of a group: {seen}", _CLEAN,
          _DAFT),
     Rule(("clickhouse", "daft"), "odd file names", None, "unreadable", "it stops at Parquet files that are not called "
          "id_token_time: {seen}", "move these files out of the table's folder", _CLICKHOUSE),
-    Rule(("daft",), "other folders", None, "wrong", "of a table without partitions it looks into folders alone, if "
+    Rule(("daft",), "other folders", None, "wrong", "in a table without partitions it reads only folders, if "
          "there is one, and finds no row: {seen}", _TO_OWN_ROWS, _DAFT),
-    Rule(("clickhouse",), "history in Parquet", None, "unreadable", "it takes the Parquet files of the archived "
-         "timeline for rows: {seen}", f"{_TO_6}, which has none", _CLICKHOUSE),
+    Rule(("clickhouse",), "history in Parquet", None, "unreadable", "it treats the Parquet files of the archived "
+         "timeline as rows: {seen}", f"{_TO_6}, which has none", _CLICKHOUSE),
     Rule(("daft",), "= in a property", None, "unreadable", "it can't parse hoodie.properties, where a line must have "
          "one `=`: {seen}", "table.maintenance.set_properties(unset=[...]), where the property can go", _DAFT),
     Rule(("daft",), "lacks property",

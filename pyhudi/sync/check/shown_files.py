@@ -1,4 +1,4 @@
-"""What engines show that go by the names of files: of each file group the newest file, whatever the timeline says.
+"""Files that engines show that use only file names: the newest file of each file group, ignoring the timeline.
 
 Such an engine shows files of writes that never completed or were undone, and of file groups that were replaced, until
 cleaning deletes them. Source: HudiMetadata.cpp of ClickHouse; daft/io/hudi/pyhudi/table.py of Daft.
@@ -22,7 +22,7 @@ _EXTENSION = ".parquet"
 
 
 def _by_last_folder(path: str, file_id: str) -> tuple[str, str]:
-    """ClickHouse: the last folder without what looks like its extension."""
+    """ClickHouse's file group: the last folder, without a seeming extension, and the file id."""
     return PurePosixPath(path).stem, file_id
 
 
@@ -30,7 +30,7 @@ def _by_partition(path: str, file_id: str) -> tuple[str, str]:
     return path, file_id
 
 
-# Engine → what it takes for a file group, from a partition path and a file id.
+# Engine → its notion of a file group, from a partition path and a file id.
 BY_NAME: Mapping[str, Callable[[str, str], tuple[str, str]]] = {
     "clickhouse": _by_last_folder,
     "daft": _by_partition,
@@ -47,7 +47,7 @@ class ShownFiles:
 
 @dataclass(slots=True)
 class _Newest:
-    """The newest file of each group, as names tell."""
+    """The newest file of each group by its name."""
 
     time_of: dict[tuple[str, str], int] = field(default_factory=dict)
     path_of: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -57,24 +57,26 @@ class _Newest:
             self.time_of[group], self.path_of[group] = time, path
 
 
-def shown_by_names(engine: str, listed: Iterable[tuple[str, Sequence[FileInfo]]], view: FileSystemView) -> ShownFiles:
-    """What an engine shows of the files in partition folders, against what the table has."""
+def shown_by_names(
+    engine: str, files_by_partition: Iterable[tuple[str, Sequence[FileInfo]]], view: FileSystemView
+) -> ShownFiles:
+    """Compare the files in partition folders that an engine shows with those of the table."""
     newest, group_of = _Newest(), BY_NAME[engine]
-    for path, files in listed:
+    for path, files in files_by_partition:
         for file in files:
             parts = _parts(file.name)
             if parts is not None:
                 newest.see(group_of(path, parts[0]), int(parts[2]), file.path)
-    shown, here = set(newest.path_of.values()), {base.path for base in view.all_base_files()}
-    return ShownFiles(tuple(sorted(shown - here)), tuple(sorted(here - shown)))
+    shown, visible = set(newest.path_of.values()), {base.path for base in view.all_base_files()}
+    return ShownFiles(tuple(sorted(shown - visible)), tuple(sorted(visible - shown)))
 
 
-def files_with_other_names(listed: Iterable[tuple[str, Sequence[FileInfo]]]) -> tuple[str, ...]:
+def files_with_other_names(files_by_partition: Iterable[tuple[str, Sequence[FileInfo]]]) -> tuple[str, ...]:
     """Paths of Parquet files in partition folders whose names are not `<id>_<token>_<time>.parquet`."""
     return tuple(
         sorted(
             file.path
-            for _, files in listed
+            for _, files in files_by_partition
             for file in files
             if file.name.endswith(_EXTENSION) and _parts(file.name) is None
         )
@@ -89,7 +91,7 @@ def _parts(name: str) -> list[str] | None:
 
 
 def rows_of(storage: Storage, paths: Sequence[str]) -> int | None:
-    """How many rows base files have, by their footers; None for many files, and for one that can't be read."""
+    """The number of rows of base files, by footers; None for many files, and for one that can't be read."""
     if len(paths) > _COUNTED_FILES:
         return None
     rows = 0

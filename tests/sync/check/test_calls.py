@@ -162,7 +162,7 @@ def test_columns_and_the_partitions_own_columns_are_compared(catalog: MemoryCata
 
     found = about(table.sync_check("hive", options=URIS))
 
-    assert "columns of another type: ts; columns not here: old" in found["columns"]
+    assert "columns of another type: ts; columns not in the table: old" in found["columns"]
     assert "2 of 2 partitions have other columns" in found["partitions' columns"]
 
 
@@ -171,7 +171,7 @@ def test_another_place_is_a_problem_of_table_and_partitions(catalog: MemoryCatal
     table.sync("hive", options=URIS)
     registered = catalog.databases["default"]["rides"]
     registered.locations = dict.fromkeys(registered.locations, "memory://check-other/a")
-    assert "2 partitions are elsewhere" in about(table.sync_check("hive", options=URIS))["locations"]
+    assert "2 partitions are registered elsewhere" in about(table.sync_check("hive", options=URIS))["locations"]
 
     registered.table = replace(registered.table, location="memory://check-other")
     assert "a table at memory://check-other" in about(table.sync_check("hive", options=URIS))["registration"]
