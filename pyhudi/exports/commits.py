@@ -1,16 +1,16 @@
-"""What an export has to add and to take away: the files that each commit since the last export changed.
+"""The files that an export has to add and remove: those that each commit since the last export changed.
 
-    files that the export has         of its own newest version
+    files that the export has         from its own newest version
     files that are visible now        base files of the newest slices, which a read-optimised query reads
-    commits that completed since      in the order of their completion, each with the table as it was then
+    commits that completed since      in the order of completion, each with the table's state at that time
 
-The last commit takes the difference between what the export has by then and what is visible now. So the export is right
-whatever happened: a commit that completed late, a rollback, a restore, an archived or a cleaned timeline. The bodies of
-commits only divide the difference among them. A commit whose files are gone is one with the next.
+The last commit takes the difference between the export's files and the visible ones. So the export is right even after
+a commit that completed late, a rollback, a restore, or an archived or cleaned timeline. The bodies of commits only
+divide the difference among them. A commit whose files are deleted is joined with the next one.
 
-Partition columns have values of their own where every partition path gives them exactly, as in our own reads
-(queries/skip/paths.py). Otherwise the export is not partitioned, and the columns come from the files.
-Source: docs/exports.md; docs/formats/timeline.md, "What a reader sees"; docs/formats/file-names.md, "Visible slices".
+The export is partitioned if every partition path gives the values of the partition columns exactly, as in PyHudi's
+reads (queries/skip/paths.py). Otherwise it is not partitioned, and the columns come from the files. Source:
+docs/exports.md; docs/formats/timeline.md, "What a reader sees"; docs/formats/file-names.md, "Visible slices".
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ from pyhudi.view.file_system_view import FileSystemView, Visibility, listed_part
 
 __all__ = ["DataFile", "ExportCommit", "ExportedState", "Pending", "load_pending"]
 
-_LISTED_ONE_BY_ONE = 50  # partitions: their folders are listed in less time than the metadata table is opened
-ROLLED_BACK = "rollback"  # the action of what is left when a write was undone, and none came after it
+_LISTED_ONE_BY_ONE = 50  # partitions: listing their folders takes less time than opening the metadata table
+ROLLED_BACK = "rollback"  # the action of the remaining difference if a write was undone, and no commit followed
 
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A base file. `path`: relative to the table, as it is on the store. `partition_values`: of the partition columns
-    of the export, in their Arrow types' Python values; empty when it has none.
+    """A base file. `path`: relative to the table. `partition_values`: of the partition columns
+    of the export, as Python values of their Arrow types; empty without partition columns.
     """
 
     path: str
@@ -61,10 +61,10 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class ExportCommit:
-    """What a commit changed, or several that can't be told apart. `instant`: the newest of them; `action`: its action.
-    `added`, `removed`: files, `removed` by path. `schema`: the columns of a reader then, meta columns first.
-    `completion_time`: to be stored with `instant`; the next export begins after it.
-    `partition_columns`: those whose values `added` has.
+    """The changes of a commit, or of several that can't be separated. `instant`: the newest of them; `action`: its
+    action. `added`, `removed`: files, `removed` by path. `schema`: the columns of a reader at that time, meta columns
+    first. `completion_time`: stored with `instant`; the next export begins after it. `partition_columns`: the columns
+    whose values `added` has.
     """
 
     instant: str
@@ -78,9 +78,9 @@ class ExportCommit:
 
 @dataclass(frozen=True, slots=True)
 class ExportedState:
-    """What an export has: the instant and the completion time that its newest version names, and the files of that.
-    `partition_columns`: as it has been made; a table can't get them later. `is_ours`: False when another writer of the
-    format has made a version since; then all files are compared.
+    """The state of an export: the instant and the completion time of its newest version, and its files.
+    `partition_columns`: of the export from the start; they can't be added later. `is_ours`: False if another writer of
+    the format has made a version since; then all files are compared.
     """
 
     instant: str
@@ -92,8 +92,8 @@ class ExportedState:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """The work of an export, seen at one moment. `log_names`: log files whose rows no base file has. `partitions`: only
-    these are looked at; None: all.
+    """The work of an export at one moment. `log_names`: log files whose rows no base file has. `partitions`: only these
+    are compared; None: all.
     """
 
     meta: MetaClient
@@ -106,9 +106,9 @@ class Pending:
     partitions: frozenset[str] | None = None
 
     def commits(self) -> Iterator[ExportCommit]:
-        """The commits to export, oldest first; the last one ends with what is visible.
+        """The commits to export, oldest first; the last one ends with the visible files.
 
-        Raises: StaleRead when files were cleaned meanwhile: what was exported is right; begin again with the rest.
+        Raises: StaleRead if files have been cleaned: the exported commits are right; start again with the others.
         """
         with stale_reads(self.meta):
             if self.exported is None:
@@ -122,14 +122,14 @@ class Pending:
             yield self._commit(newest, self.meta, files, (), _latest(self.meta))
 
     def _since(self, exported: ExportedState) -> Iterator[ExportCommit]:
-        """The commits in between as far as their files are there, and at the end the whole difference."""
+        """The commits since whose files exist, and finally the remaining difference."""
         commits = _completed_since(self.meta, exported)
-        looked_at = self.partitions
+        partitions = self.partitions
         files = exported.files
-        if looked_at is not None:
-            files = frozenset(path for path in files if path.rpartition("/")[0] in looked_at)
+        if partitions is not None:
+            files = frozenset(path for path in files if path.rpartition("/")[0] in partitions)
         state = ExportedFiles.of(files)
-        if len(commits) > 1 and _goes_on(self.meta, exported):
+        if len(commits) > 1 and _is_continuation(self.meta, exported):
             yield from self._between(commits[:-1], state)
         added = [file for path, file in self.visible.items() if path not in state.paths]
         removed = [path for path in state.paths if path not in self.visible]
@@ -138,23 +138,23 @@ class Pending:
             yield self._commit(commits[-1] if commits else None, self.meta, added, removed, completion_time)
 
     def _between(self, commits: Sequence[Instant], state: ExportedFiles) -> Iterator[ExportCommit]:
-        listed = ListedFiles.of(self.listing)
-        missing = {path for path in state.paths if path not in listed.paths}
+        listed_files = ListedFiles.of(self.listing)
+        missing = {path for path in state.paths if path not in listed_files.paths}
         touched: set[FileGroupId] = set()
         for commit in commits:
             body = self.meta.commits.metadata(commit)
             touched |= {FileGroupId(stat.partition_path or "", stat.file_id) for stat in body.stats()}
             touched |= change_of(body).groups_replaced
-            if not listed.has_all(stat.path for stat in body.stats()):
-                continue  # cleaned: the next commit says what it has become
-            then = _as_of(self.meta, commit)
-            missing -= state.move(touched, Visibility.of(then, None), listed)
+            if not listed_files.has_all(stat.path for stat in body.stats()):
+                continue  # cleaned: the next commit has its successor
+            past = _as_of(self.meta, commit)
+            missing -= state.move(touched, Visibility.of(past, None), listed_files)
             touched.clear()
             if not missing and self._tells(state.later_added.values()):
-                yield self._commit(commit, then, *state.taken(), _time(commit))
+                yield self._commit(commit, past, *state.taken(), _time(commit))
 
     def _tells(self, files: Iterable[BaseFile]) -> bool:
-        """Do the paths of these files give the values of the partition columns? A partition may be gone by now."""
+        """True if paths give the partition columns' values for these files, whose partitions may no longer exist."""
         if not self.partition_columns:
             return True
         columns = PathColumns(self.meta.config, read_schema(self.meta, None, self.view))
@@ -168,7 +168,7 @@ class Pending:
         removed: Iterable[str],
         completion_time: str,
     ) -> ExportCommit:
-        """`commit`: None when there is only something undone."""
+        """One commit to export. `commit`: None if writes were only undone."""
         newest = commit or self.meta.timeline.last_commit()
         schema = read_schema(meta, None, self.view)
         return ExportCommit(
@@ -185,11 +185,11 @@ class Pending:
         columns = PathColumns(self.meta.config, schema)
         values: dict[str, Mapping[str, object | None]] = {}
         by_path = {file.path: file for file in files}
-        for path, (rows, problem) in side_by_side(by_path, partial(_looked_at, self.meta.storage, schema)):
+        for path, (rows, problem) in side_by_side(by_path, partial(_rows_and_problem, self.meta.storage, schema)):
             if problem is not None:
                 raise UnsupportedTable(
-                    f"{self.meta.storage.root}: {path} has {problem}, which readers of other formats don't read as the "
-                    "same. Rewrite the files of before the change: cluster() does. Nothing of it was exported."
+                    f"{self.meta.storage.root}: {path} has {problem}, which readers of other formats read "
+                    "differently. Rewrite the files from before the change: cluster() does. Nothing of it was exported."
                 )
             file = by_path[path]
             if file.partition_path not in values:
@@ -198,7 +198,7 @@ class Pending:
 
 
 def load_pending(meta: MetaClient, exported: ExportedState | None) -> Pending:
-    """What is to be exported now. `exported`: what the export has; None: nothing. Raises HudiError."""
+    """The work to export. `exported`: the export's state, None for a new one. Raises HudiError."""
     return read_consistently(meta, partial(_pending, exported))
 
 
@@ -223,12 +223,12 @@ def _listing(meta: MetaClient, partitions: Collection[str] | None) -> Listing:
 
 
 def _changed_partitions(meta: MetaClient, exported: ExportedState) -> frozenset[str] | None:
-    """The partitions that the commits since the export wrote to or replaced files in. None: all have to be compared.
+    """The partitions in which commits since the export wrote or replaced files. None: all have to be compared.
 
-    All commits since are known where completion times order them, and nothing was undone or archived. Rows of log files
-    are counted in the whole table, and a schema history says something of each file.
+    All commits since are known if completion times order them, and nothing was undone or archived. Rows of log files
+    are counted in the whole table, and a schema history concerns each file.
     """
-    if not (_goes_on(meta, exported) and meta.config.format.orders_by_completion):
+    if not (_is_continuation(meta, exported) and meta.config.format.orders_by_completion):
         return None
     if meta.config.is_merge_on_read or schema_history(meta, None):
         return None
@@ -236,23 +236,28 @@ def _changed_partitions(meta: MetaClient, exported: ExportedState) -> frozenset[
     return frozenset(path for body in bodies for path in change_of(body).partitions)
 
 
-def _goes_on(meta: MetaClient, exported: ExportedState) -> bool:
-    """Is nothing between the export and now but commits on the active timeline? Otherwise only the whole difference
-    says what changed.
+def _is_continuation(meta: MetaClient, exported: ExportedState) -> bool:
+    """True if only commits on the active timeline separate the export from now. Otherwise only the whole difference
+    shows the changes.
     """
-    then, since = meta.timeline.find(exported.instant), meta.timeline.active_since
-    is_active = then is not None and then.is_completed and since is not None and exported.instant >= since
+    exported_instant, since = meta.timeline.find(exported.instant), meta.timeline.active_since
+    is_active = (
+        exported_instant is not None
+        and exported_instant.is_completed
+        and since is not None
+        and exported.instant >= since
+    )
     return is_active and exported.is_ours and not _has_undone(meta, exported)
 
 
 def _completed_since(meta: MetaClient, exported: ExportedState) -> list[Instant]:
-    """Commits in the order of completion. At most the newest one when archiving has passed the exported one: it may
-    have passed others, too.
+    """Commits in the order of completion. Only the newest one if the exported one is archived: others may be archived,
+    too.
     """
     timeline = meta.timeline
     if meta.config.format.orders_by_completion:
         commits = [one for one in timeline.commits() if _time(one) > exported.completion_time]
-    else:  # no completion times: what completed late is in the last difference
+    else:  # without completion times, late commits are in the last difference
         commits = [one for one in timeline.commits() if one.requested_time > exported.instant]
     commits.sort(key=_order)
     since = timeline.active_since
@@ -260,15 +265,15 @@ def _completed_since(meta: MetaClient, exported: ExportedState) -> list[Instant]
 
 
 def _has_undone(meta: MetaClient, exported: ExportedState) -> bool:
-    """Has something been undone since?"""
+    """True if a write was undone since."""
     undone = (one for one in meta.timeline.completed() if one.action.is_undoing)
     return any(_time(one) > exported.completion_time for one in undone)
 
 
 def _latest(meta: MetaClient) -> str:
-    """The newest completion of what changes files."""
-    done = (one for one in meta.timeline.completed() if one.action.is_commit or one.action.is_undoing)
-    return max(map(_time, done), default="")
+    """The newest completion time of a commit or undo."""
+    completed = (one for one in meta.timeline.completed() if one.action.is_commit or one.action.is_undoing)
+    return max(map(_time, completed), default="")
 
 
 def _unmerged_logs(view: FileSystemView) -> frozenset[str]:
@@ -317,15 +322,15 @@ def _value(text: str | None, kind: pa.DataType) -> object | None:
     return value
 
 
-# ---- the table as it was
+# ---- earlier states of the table
 
 
 def _as_of(meta: MetaClient, commit: Instant) -> MetaClient:
-    """The table when a commit completed: without those that completed later."""
-    kept = (
+    """The table when a commit completed, without later completed ones."""
+    instants = (
         one for one in meta.timeline if not (one.is_completed and one.action.is_commit) or _order(one) <= _order(commit)
     )
-    return replace(meta, timeline=Timeline(tuple(kept), meta.timeline.active_since))
+    return replace(meta, timeline=Timeline(tuple(instants), meta.timeline.active_since))
 
 
 def _time(instant: Instant) -> str:
@@ -336,7 +341,7 @@ def _order(instant: Instant) -> tuple[str, str]:
     return _time(instant), instant.requested_time
 
 
-def _looked_at(storage: Storage, schema: pa.Schema, path: str) -> tuple[int, str | None]:
-    """The number of rows in a file, and what others would read wrongly in it."""
+def _rows_and_problem(storage: Storage, schema: pa.Schema, path: str) -> tuple[int, str | None]:
+    """The number of rows in a file, and a column that other readers would read wrongly, as text."""
     with open_base_file(storage, path) as reader:
         return reader.num_rows, unreadable_column(reader.schema, schema)

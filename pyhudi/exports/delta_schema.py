@@ -1,4 +1,4 @@
-"""The columns of a table in Delta's types. What Delta lacks is refused by name."""
+"""The columns of a table in Delta's types. Types that Delta lacks are refused by name."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _SAME = (*_INTEGERS, pa.float32(), pa.float64(), pa.bool_(), pa.string(), pa.bin
 
 
 def delta_columns(schema: pa.Schema, where: str) -> pa.Schema:
-    """The columns in types that deltalake takes, all of them nullable: files of before may lack a column.
+    """The columns in deltalake's types, all nullable, because earlier files may lack a column.
 
-    Raises: UnsupportedTable for a type that Delta lacks, and for names that it takes for one.
+    Raises: UnsupportedTable for a type that Delta lacks, and for names that it treats as equal.
     """
     counts = Counter(name.lower() for name in schema.names)
     double = next((name for name in schema.names if counts[name.lower()] > 1), None)
     if double is not None:
         raise UnsupportedTable(
-            f"{where}: Delta takes the column {double!r} and another one for the same, since only upper and lower case "
+            f"{where}: Delta treats the column {double!r} and another one as equal, because only upper and lower case "
             "differ. Rename one. Nothing was exported."
         )
     return pa.schema([pa.field(field.name, _type(field.type, field.name, where)) for field in schema])

@@ -1,9 +1,9 @@
-"""One export: what the format has → the commits since → a version of each.
+"""One export: the format's state → the commits since → a version for each.
 
-    exported    read from the format's own newest version, so a death at any moment leaves nothing to mend
-    pending     commits.py
-    apply       one version a commit; an export that was faster is met by looking again
-    replace     where a format can't say a change, its metadata is made again from what is visible
+        exported    read from the format's own newest version, so that a death at any moment needs no repair
+        pending     commits.py
+        apply       one version per commit; after a faster export the state is read again
+        replace     if a format can't express a change, its metadata is recreated from the visible files
 
 Several exports may run at once: a version is only made on top of the one that was read.
 """
@@ -31,14 +31,15 @@ _TRIES = 10
 
 
 def export_now(name: str, meta: MetaClient, options: ExportOptions) -> ExportResult:
-    """Bring the metadata of a format up to date.
+    """Update the metadata of a format.
 
-    Raises: ConfigError for another format, MissingLibrary, UnsupportedTable and SchemaMismatch for what it can't say,
-            WriteConflict when other exports were faster each time, StorageError. Versions that were made stay.
+    Raises: ConfigError for another format, MissingLibrary, UnsupportedTable and SchemaMismatch if the format can't
+            express the table, WriteConflict if other exports were faster each time, StorageError. Completed versions
+            are kept.
     """
     kind = name.lower() if isinstance(name, str) else name
     if kind not in FORMATS.entries:
-        raise ConfigError(f"A table is exported as {' or '.join(FORMATS.entries)}; found {name!r:.100}.")
+        raise ConfigError(f"A table can be exported as {' or '.join(FORMATS.entries)}; found {name!r:.100}.")
     check_export_library(kind, f"export_metadata({kind!r})")
     began_s = meta.clock.monotonic_s()
     with closing(FORMATS.load(kind)(meta, options)) as target:
@@ -49,21 +50,21 @@ def export_now(name: str, meta: MetaClient, options: ExportOptions) -> ExportRes
             except (Outrun, StaleRead):
                 meta = meta.reload()
             else:
-                done = replace(run.done, seconds=round(meta.clock.monotonic_s() - began_s, 3))
-                _warn_of_logs(done)
-                return done
+                result = replace(run.result, seconds=round(meta.clock.monotonic_s() - began_s, 3))
+                _warn_of_logs(result)
+                return result
     raise WriteConflict(
         f"{meta.storage.root}: each of {_TRIES} tries of the {kind} export was overtaken by other exports or cleans. "
-        "What was exported is right; export again."
+        "The exported versions are right; export again."
     )
 
 
 def export_after_commit(storage: Storage, options: WriteOptions) -> None:
-    """Export what a call has committed. An error is a warning: the commit is complete; the next export catches up."""
+    """Export a call's commit. An error becomes a warning: the commit is complete; the next export catches up."""
     for name in options.export.formats:
         try:
             export_now(name, MetaClient.load(storage), options.export)
-        except Exception as error:  # of any class: our fault must not make a complete commit look failed
+        except Exception as error:  # of any class: no fault here may make a complete commit look failed
             warn_caller(
                 f"{storage.root}: the commit is complete, but its {name} export is not yet; the next one catches up. "
                 f"{type(error).__name__}: {error}"
@@ -72,22 +73,22 @@ def export_after_commit(storage: Storage, options: WriteOptions) -> None:
 
 @dataclass(slots=True)
 class _Run:
-    """One call. `done`: what it has done by now."""
+    """One call. `result`: its result so far."""
 
     target: ExportTarget
-    done: ExportResult
+    result: ExportResult
 
     def catch_up(self, meta: MetaClient) -> None:
-        """Bring the target to what is visible. Raises Outrun and StaleRead after a part of it."""
+        """Update the target to the visible files. May raise Outrun and StaleRead after some of the commits."""
         exported = self.target.exported()
         pending = load_pending(meta, exported)
         check_exportable(pending, by_name=not self.target.maps_names)
-        self.done = replace(
-            self.done,
+        self.result = replace(
+            self.result,
             instant_time=None if exported is None else exported.instant,
             rows_in_logs=_rows_in_logs(pending),
         )
-        if exported is None:  # a clean must know of the first version before it is there
+        if exported is None:  # a clean must know of the first version before it exists
             self._note(pending)
         try:
             for commit in pending.commits():
@@ -99,26 +100,26 @@ class _Run:
             for commit in pending.commits():
                 self.target.replace(commit)
                 self._count(commit)
-            self.done = replace(self.done, replaced=str(reason))
+            self.result = replace(self.result, replaced=str(reason))
         self._note(pending)
 
     def _note(self, pending: Pending) -> None:
         newest = pending.meta.timeline.last_commit()
         if newest is not None:
-            note_export(pending.meta.storage, self.done.format, newest.requested_time)
+            note_export(pending.meta.storage, self.result.format, newest.requested_time)
 
     def _count(self, commit: ExportCommit) -> None:
-        self.done = replace(
-            self.done,
+        self.result = replace(
+            self.result,
             instant_time=commit.instant,
-            commits=self.done.commits + 1,
-            files_added=self.done.files_added + len(commit.added),
-            files_removed=self.done.files_removed + len(commit.removed),
+            commits=self.result.commits + 1,
+            files_added=self.result.files_added + len(commit.added),
+            files_removed=self.result.files_removed + len(commit.removed),
         )
 
 
 def _rows_in_logs(pending: Pending) -> int:
-    """Rows of unmerged log files by the commits that wrote them, as far as the active timeline has these."""
+    """Rows of unmerged log files, by the commits on the active timeline that wrote them."""
     if not pending.log_names:
         return 0
     bodies = (pending.meta.commits.metadata(one) for one in pending.meta.timeline.commits())

@@ -1,4 +1,4 @@
-"""The files of each file group: those that a listing has, and the one that an export has, commit after commit."""
+"""The files of each file group: all in a listing, and the one in an export, commit by commit."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ class ListedFiles:
         return cls(frozenset(info.path for infos in by_group.values() for info in infos), by_group)
 
     def has_all(self, paths: Iterable[str | None]) -> bool:
-        """Are all of these there that are base files?"""
+        """True if all of these that are base files exist."""
         names = (path for path in paths if path is not None and base_file_parts(path.rpartition("/")[2]) is not None)
         return self.paths.issuperset(names)
 
 
 @dataclass(slots=True)
 class ExportedFiles:
-    """The files of an export: their paths, and by file group. `later_added`, `later_removed`: what has changed since
-    and is not in `paths` yet.
+    """The files of an export: their paths, and by file group. `later_added`, `later_removed`: changes since that are
+    not in `paths` yet.
     """
 
     paths: set[str]
@@ -53,15 +53,15 @@ class ExportedFiles:
 
     @classmethod
     def of(cls, paths: Iterable[str]) -> ExportedFiles:
-        known = set(paths)
-        return cls(known, {_group_of(path): path for path in known})
+        path_set = set(paths)
+        return cls(path_set, {_group_of(path): path for path in path_set})
 
-    def move(self, groups: Iterable[FileGroupId], rules: Visibility, listed: ListedFiles) -> set[str]:
-        """Bring these groups to what is visible by the rules. Returns: the files that were removed."""
+    def move(self, groups: Iterable[FileGroupId], rules: Visibility, listed_files: ListedFiles) -> set[str]:
+        """Update these groups to the files that are visible by the rules. Returns: the removed files."""
         touched = list(groups)
         by_partition: dict[str, list[FileInfo]] = defaultdict(list)
         for group in touched:
-            by_partition[group.partition_path].extend(listed.by_group.get(group, ()))
+            by_partition[group.partition_path].extend(listed_files.by_group.get(group, ()))
         view = FileSystemView({path: rules.file_groups(path, infos) for path, infos in by_partition.items()})
         bases = {file.group: file for file in view.all_base_files()}
         removed = set[str]()
@@ -78,7 +78,7 @@ class ExportedFiles:
         return removed
 
     def taken(self) -> tuple[list[BaseFile], list[str]]:
-        """Files that were added and removed; `paths` has the change from now on."""
+        """Return the added and removed files, and apply the change to `paths`."""
         added, removed = list(self.later_added.values()), list(self.later_removed)
         self.paths.difference_update(removed)
         self.paths.update(self.later_added)

@@ -1,10 +1,10 @@
-"""A table's columns in Iceberg: types, what changes from commit to commit, and the names that files have for them.
+"""A table's columns in Iceberg: types, changes from commit to commit, and the names of columns in files.
 
-Our files have no Iceberg field ids. Readers find a column by the table's name mapping, which holds every name that the
-column has in some file: the present one, and those before renames. Dropped columns stay in the mapping, since readers
-refuse a file with a column that the mapping lacks.
+PyHudi's files have no Iceberg field ids. Readers find a column by the table's name mapping, which holds every name that
+the column has in some file: the current one, and those before renames. Dropped columns remain in the mapping, because
+readers refuse a file with a column that the mapping lacks.
 
-A renamed column is known by the ids of the schema history; without a history columns match by name, as in our own
+A renamed column is identified by the ids of the schema history; without a history columns match by name, as in PyHudi's
 reads. Every column is optional: files written before a column was added lack it.
 Source: the Iceberg specification, "Schemas and Data Types", "Schema Evolution", "Name Mapping Serialization".
 """
@@ -63,7 +63,7 @@ EXPORT_AGAIN = (
 )
 
 Path = tuple[str, ...]
-FormerName = Callable[[Path], str | None]  # a column → its name in the table as exported; None: it is a new one
+FormerName = Callable[[Path], str | None]  # a column → its name in the exported table; None: it is new
 _UTC = ("UTC", "+00:00", "Etc/UTC", "Z")
 _SIMPLE: Mapping[pa.DataType, type[IcebergType]] = {
     pa.bool_(): BooleanType,
@@ -86,7 +86,7 @@ _SIMPLE: Mapping[pa.DataType, type[IcebergType]] = {
 
 
 def iceberg_schema(schema: pa.Schema, where: str) -> Schema:
-    """The columns in Iceberg's types, ids from 1. Raises UnsupportedTable, naming all that Iceberg can't hold."""
+    """The columns in Iceberg's types, ids from 1. Raises UnsupportedTable, naming all unsupported columns."""
     types = _Types(count(1), [])
     fields = types.fields(schema, ())
     if types.unknown:
@@ -99,13 +99,13 @@ def iceberg_schema(schema: pa.Schema, where: str) -> Schema:
 
 @dataclass(frozen=True, slots=True)
 class _Types:
-    """`unknown`: what Iceberg can't hold, in words."""
+    """`unknown`: the unsupported columns, as text."""
 
     ids: Iterator[int]
     unknown: list[str]
 
     def fields(self, fields: Iterable[pa.Field], path: Path) -> list[NestedField]:
-        """Ids of one level come before those within, as pyiceberg numbers them."""
+        """The fields of one level; their ids come before those within, as in pyiceberg."""
         numbered = [(next(self.ids), field) for field in fields]
         return [
             NestedField(number, field.name, self.type(field.type, (*path, field.name)), required=False, doc=_doc(field))
@@ -143,7 +143,7 @@ def _doc(field: pa.Field) -> str | None:
 
 
 def former_name(before: InternalSchema | None, now: InternalSchema | None) -> FormerName:
-    """The names that columns had under an earlier schema of the history. None: columns keep their names."""
+    """The names of columns in an earlier schema of the history. None: columns keep their names."""
     if before is None or now is None or before == now:
         return lambda path: path[-1]
     names = {column.id: column.name for _, _, column in _walk(before.columns)}
@@ -153,7 +153,7 @@ def former_name(before: InternalSchema | None, now: InternalSchema | None) -> Fo
 
 
 def misread_since(now: InternalSchema, written: InternalSchema) -> str | None:
-    """A name that means another column now than in files of an earlier schema: no mapping is right for both."""
+    """A name that now means another column than in files of an earlier schema, so that no mapping is right for both."""
     ids = {(parent, column.name): column.id for _, parent, column in _walk(now.columns)}
     keys = (((parent, column.name), column.id) for _, parent, column in _walk(written.columns))
     return next((key[1] for key, number in keys if ids.get(key, number) != number), None)
@@ -162,7 +162,7 @@ def misread_since(now: InternalSchema, written: InternalSchema) -> str | None:
 def _walk(
     columns: Iterable[SchemaColumn], path: Path = (), parent: int = -1
 ) -> Iterator[tuple[Path, int, SchemaColumn]]:
-    """Each column and part of a column: its path, the id of the column around it, and it."""
+    """Each column and nested field: its path, the id of the enclosing column, and the column."""
     for column in columns:
         own = (*path, column.name)
         yield own, parent, column
@@ -176,9 +176,9 @@ def _walk(
 
 
 def change_columns(update: UpdateSchema, old: Schema, new: Schema, former: FormerName) -> dict[str, str]:
-    """Stage what turns the exported columns into the present ones: dropped, renamed, widened, added, moved.
+    """Stage the changes from the exported columns to the current ones: drop, rename, widen, add, move.
 
-    Returns: outer columns with a change of type that Iceberg lacks → that change. If there are any, nothing counts.
+    Returns: outer columns with a change of type that Iceberg lacks → that change. If there are any, discard the stage.
     """
     changes = _Changes(update, former, {})
     changes.fields(old.as_struct(), new.as_struct(), (), ())
@@ -201,7 +201,7 @@ class _Changes:
     impossible: dict[str, str]
 
     def fields(self, old: StructType, new: StructType, old_path: Path, new_path: Path) -> None:
-        """Changes of one level, and within. pyiceberg finds columns by their old names."""
+        """Stage changes of one level, and within. pyiceberg finds columns by their old names."""
         by_name = {field.name: field for field in old.fields}
         before = {field.name: self.former((*new_path, field.name)) for field in new.fields}
         for name in by_name.keys() - before.values():
@@ -232,7 +232,7 @@ class _Changes:
 
 
 def _same_layout(old: IcebergType, new: IcebergType) -> bool:
-    """Are types equal but for the ids within?"""
+    """True if types are equal except for the ids within."""
     fresh = [assign_fresh_schema_ids(Schema(NestedField(1, "key", kind, required=True))) for kind in (old, new)]
     return fresh[0].as_struct() == fresh[1].as_struct()
 
@@ -247,7 +247,7 @@ def _widens(old: IcebergType, new: IcebergType) -> bool:
 
 
 def unmapped(mapping: NameMapping, fields: Iterable[pa.Field]) -> list[pa.Field]:
-    """The columns of a file, outer ones whole, that the mapping does not know."""
+    """The columns of a file that the mapping lacks; outer ones as a whole."""
     return [field for field in fields if not _is_mapped(mapping.root, field)]
 
 
@@ -257,7 +257,7 @@ def _is_mapped(level: Sequence[MappedField], field: pa.Field) -> bool:
 
 
 def _parts(data_type: pa.DataType) -> Sequence[pa.Field]:
-    """Under the names that a mapping has for them."""
+    """The nested fields of a type, under their names in a mapping."""
     if pt.is_struct(data_type):
         return data_type.fields
     if pt.is_list(data_type) or pt.is_large_list(data_type):
@@ -273,7 +273,7 @@ def names_in_files(mapping: NameMapping) -> dict[str, int]:
 
 
 def taken_again(level: Sequence[MappedField], old: StructType, new: StructType, outer: Path = ()) -> Iterator[str]:
-    """Columns that are new under a name that files may have for another one, which was dropped or renamed."""
+    """New columns with a name that files may have for another column, which was dropped or renamed."""
     known = {name: field for field in level for name in field.names}
     stored = {field.name: field for field in old.fields}
     for field in new.fields:

@@ -11,8 +11,8 @@ __all__ = ["ExportResult"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ExportResult(Result):
-    """`location`: where readers of the format find the table. `instant_time`: the newest commit that it has, None for a
-    table without. `commits`: versions that this call made. `replaced`: why it was made again, "" when it was not.
+    """`location`: the table's place for readers of the format. `instant_time`: the newest exported commit, None for a
+    table without one. `commits`: versions that this call made. `replaced`: why the metadata was recreated, "" if not.
     `rows_in_logs`: rows of log files, which the export lacks until they are compacted.
     """
 
@@ -28,10 +28,10 @@ class ExportResult(Result):
     seconds: float = 0.0
 
     def __str__(self) -> str:
-        done = f"{self.commits:,} commit{'' if self.commits == 1 else 's'}" if self.commits else "nothing new"
+        commits = f"{self.commits:,} commit{'' if self.commits == 1 else 's'}" if self.commits else "nothing new"
         text = (
-            f"{self.location}: {self.format}, up to {self.instant_time}, {done}, {self.files_added:,} files added, "
+            f"{self.location}: {self.format}, up to {self.instant_time}, {commits}, {self.files_added:,} files added, "
             f"{self.files_removed:,} removed in {self.seconds:.2f} s"
         )
         lacks = f"; {self.rows_in_logs:,} rows are only in log files" if self.rows_in_logs else ""
-        return f"{text}{lacks}{f'; made again: {self.replaced}' if self.replaced else ''}"
+        return f"{text}{lacks}{f'; recreated: {self.replaced}' if self.replaced else ''}"

@@ -1,6 +1,6 @@
-"""What no export can say: a reader of another format would find other rows than ours, so it is refused.
+"""Checks for tables that no export can express: readers of another format would return other rows, so they are refused.
 
-Readers of Delta find columns by name, in the files as they are; Iceberg's by a mapping of names.
+Readers of Delta find columns by their names in files; Iceberg's readers use a mapping of names.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SUFFIX = ".parquet"
 def check_exportable(pending: Pending, *, by_name: bool = True) -> None:
     """Raise UnsupportedTable for a table whose files other readers would read wrongly.
 
-    Args: by_name: they find columns by the present names only.
+    Args: by_name: they find columns only by the current names.
     """
     root = pending.meta.storage.root
     other = next((path for path in pending.visible if not path.endswith(_SUFFIX)), None)
@@ -31,7 +31,7 @@ def check_exportable(pending: Pending, *, by_name: bool = True) -> None:
     if skeleton is not None:
         raise UnsupportedTable(
             f"{root}: {skeleton} was made by a bootstrap and may have its data columns in a file elsewhere, which an "
-            "export can't say. Rewrite it first: cluster() does. Nothing was exported."
+            "export can't express. Rewrite it first: cluster() does. Nothing was exported."
         )
     history = schema_history(pending.meta, None) if by_name else ()
     if not history:
@@ -44,12 +44,12 @@ def check_exportable(pending: Pending, *, by_name: bool = True) -> None:
             path = next(path for path, file in pending.visible.items() if file.instant_time == time)
             raise UnsupportedTable(
                 f"{root}: {problem} after {path} was written. Readers of other formats find columns by name, and would "
-                "read it wrongly. Rewrite the files of before: cluster() does. Nothing was exported."
+                "read it wrongly. Rewrite the earlier files: cluster() does. Nothing was exported."
             )
 
 
 def _difference(written: dict[int, str], now: dict[int, str]) -> str | None:
-    """Why a file that was written with these columns can't be read by the names of now."""
+    """The reason why a file that was written with these columns can't be read by the current names."""
     ids = {path: number for number, path in written.items()}
     for number, path in now.items():
         if written.get(number, path) != path:

@@ -1,7 +1,7 @@
-"""Whether readers of other formats read the columns of a file as the table has them.
+"""A check if readers of other formats read the columns of a file in the table's types.
 
-They find columns by name and read a stored type as the one of the table: the same type, or a wider number. Our own
-reads change more (a number into a text, a decimal into one of another scale); other readers do it otherwise, or not.
+They find columns by name and convert a stored type to the table's only if it is the same, or a narrower number.
+PyHudi's reads convert more (numbers to text, decimals to another scale); other readers do this differently, or not.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ _LISTS = (pa.ListType, pa.LargeListType, pa.FixedSizeListType)
 
 
 def unreadable_column(stored: pa.Schema, schema: pa.Schema) -> str | None:
-    """The first column that a file has in a type which others don't read as the table's, in words; None without one.
-    A column that the file lacks is null.
+    """The first column of a file whose type others don't read as the table's, as text; None without one. A column that
+    the file lacks is null.
     """
     for field in schema:
         at = stored.get_field_index(field.name)

@@ -1,4 +1,4 @@
-"""What a format gives to an export: where it is, what it has, and how it takes a commit. And the formats by name."""
+"""The interface of a format for exports: its place, its state, and how it applies a commit; and the formats by name."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["FORMATS", "ExportTarget", "MustBeMadeAgain", "Outrun"]
 
 
 class Outrun(WriteConflict):
-    """Another export has made a version meanwhile. The run looks again at what there is, and goes on."""
+    """Another export has just made a version. The run reads the state again, and continues."""
 
 
 class MustBeMadeAgain(Exception):
-    """The format can't take this commit on top of what it has; `replace` can. The text says why."""
+    """The format can't apply this commit to its state; `replace` can. The text gives the reason."""
 
 
 class ExportTarget(Protocol):
@@ -27,12 +27,12 @@ class ExportTarget(Protocol):
 
     @property
     def maps_names(self) -> bool:
-        """Does the format know the names that columns have in older files?"""
+        """True if the format maps the names of columns in older files."""
         ...
 
     @property
     def location(self) -> str:
-        """Where readers of the format find the table."""
+        """The table's place for readers of the format."""
         ...
 
     def close(self) -> None:
@@ -40,19 +40,19 @@ class ExportTarget(Protocol):
         ...
 
     def exported(self) -> ExportedState | None:
-        """What the newest version has, read anew; None when there is none. Raises StorageError."""
+        """The state of the newest version, always read again; None if there is none. Raises StorageError."""
         ...
 
     def apply(self, commit: ExportCommit) -> None:
-        """Make one version of what `exported` returned and this commit.
+        """Make one version from the state that `exported` returned and this commit.
 
-        Raises: Outrun when somebody else has made one since; MustBeMadeAgain; UnsupportedTable, SchemaMismatch for what
-                the format can't say, before anything is written; StorageError.
+        Raises: Outrun if another process has made one since; MustBeMadeAgain; UnsupportedTable, SchemaMismatch if the
+                format can't express it, before anything is written; StorageError.
         """
         ...
 
     def replace(self, commit: ExportCommit) -> None:
-        """Make a version that has the files of this commit and no others. Also of no version. Raises as `apply`."""
+        """Make a version with only the files of this commit, even as the first version. Raises as `apply`."""
         ...
 
 
