@@ -1,6 +1,6 @@
-"""Where a table without a checkpoint begins, by a provider. Once a commit has a checkpoint, nobody is asked.
+"""Providers of the first checkpoint, for a table without one. Once a commit has a checkpoint, they are not called.
 
-One of one's own is `module:Class`, made with the keys without `hoodie.`; its `checkpoint()` returns the text.
+A user's provider is `module:Class`, created with the keys without `hoodie.`; its `checkpoint()` returns the text.
 Source: Hudi's InitialCheckPointProvider and the classes that extend it.
 """
 
@@ -33,21 +33,21 @@ _CONNECT_FILE = re.compile(r"(?:[^/]*=[^/]*/)*([\w.-]+)\+(\d+)\+\d+\+(\d+)(?:\.\
 
 
 def first_start(settings: PipelineSettings) -> Start:
-    """Where the provider says that the table begins. Raises ConfigError where it says nothing."""
+    """The start of the table by the provider. Raises ConfigError if it returns none."""
     name = settings.options.runs.first_checkpoint
     assert name is not None
-    made = FIRST_CHECKPOINTS.load(name)
+    factory = FIRST_CHECKPOINTS.load(name)
     if ":" not in FIRST_CHECKPOINTS.canonical(name):
-        start: Start = made(settings)
+        start: Start = factory(settings)
         return start
-    text = made(dict(settings.client)).checkpoint()
+    text = factory(dict(settings.client)).checkpoint()
     if not isinstance(text, str) or not text:
         raise ConfigError(f"{settings.place}: {name}.checkpoint() returned {text!r:.100}; expected a text.")
     return Start(text, is_given=True)
 
 
 def of_another_table(settings: PipelineSettings) -> Start:
-    """The newest checkpoint of another table, with what its source noted."""
+    """The newest checkpoint of another table, with its source's notes."""
     meta = MetaClient.load(open_storage(_path(settings), settings.store))
     newest = newest_checkpoint(meta)
     if newest is None or not newest.text:
@@ -56,7 +56,7 @@ def of_another_table(settings: PipelineSettings) -> Start:
 
 
 def of_kafka_connect(settings: PipelineSettings) -> Start:
-    """Behind the last events in the files of Kafka Connect, topic+partition+first+last.format in folders of a=b."""
+    """The start after the last events in Kafka Connect's files, topic+partition+first+last.format in folders of a=b."""
     path = _path(settings)
     ends: dict[str, dict[int, int]] = {}
     for file in open_storage(path, settings.store).walk(""):
@@ -65,14 +65,16 @@ def of_kafka_connect(settings: PipelineSettings) -> Start:
             topic, partition, last = matched[1], int(matched[2]), int(matched[3])
             ends.setdefault(topic, {})[partition] = max(ends.get(topic, {}).get(partition, 0), last + 1)
     if len(ends) != 1:
-        there = f"those of {len(ends)} topics, {', '.join(sorted(ends))}" if ends else "none"
-        raise ConfigError(f"{settings.place}: {path}: expected files of Kafka Connect of one topic, found {there}.")
+        description = f"those of {len(ends)} topics, {', '.join(sorted(ends))}" if ends else "none"
+        raise ConfigError(
+            f"{settings.place}: {path}: expected files of Kafka Connect of one topic, found {description}."
+        )
     ((topic, offsets),) = ends.items()
     missing = [number for number in range(max(offsets)) if number not in offsets]
     if missing:
         raise ConfigError(
             f"{settings.place}: {path} has files of partition {max(offsets)} of {topic}, and none of "
-            f"{', '.join(map(str, missing))}: where these begin is not known. Say by checkpoint where."
+            f"{', '.join(map(str, missing))}: their start is unknown. Set it by checkpoint."
         )
     return Start(text_of_offsets(topic, offsets))
 
@@ -80,5 +82,5 @@ def of_kafka_connect(settings: PipelineSettings) -> Start:
 def _path(settings: PipelineSettings) -> str:
     path = settings.options.runs.first_checkpoint_path
     if path is None:
-        raise ConfigError(f"{settings.place}: hoodie.streamer.checkpoint.provider.path is missing: what is read.")
+        raise ConfigError(f"{settings.place}: hoodie.streamer.checkpoint.provider.path is missing: the path to read.")
     return path

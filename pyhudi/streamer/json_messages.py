@@ -1,12 +1,12 @@
-"""JSON messages as columns: Arrow parses all of a batch at once. What doesn't fit is found by halving, and set aside.
+"""JSON messages as columns: Arrow parses all of a batch at once. Unfit messages are found by halving, and set aside.
 
-    all messages joined by line ends ─ pyarrow.json ─ as many rows as messages → done
+    all messages joined by line ends ─ pyarrow.json ─ as many rows as messages → the result
                                                     └ else each is parsed alone (msgspec): no JSON, no object → aside
-                                                      the rest once more; halves without the row that has no fit
+                                                      the others again, in halves, until unfit rows are isolated
 
-Types are the table's where it has the column. Dates and timestamps are texts, or numbers in the unit of the column. New
-columns get the types of JSON: texts stay texts, also where they look like times. Tables with other types (binaries,
-times of day, dates inside structs) take the way by Python values, which is some seven times slower.
+Columns of the table have its types. Dates and timestamps are texts, or numbers in the unit of the column. New columns
+get the types of JSON: texts remain texts, even if they look like times. Tables with other types (binaries, times of
+day, dates inside structs) are parsed by Python values, which is some seven times slower.
 """
 
 from __future__ import annotations
@@ -29,29 +29,29 @@ from pyhudi.table.row_files.text_values import column_of_json
 __all__ = ["Decoded", "RowColumns", "decode_json", "read_in_parts", "typed_columns"]
 
 _BLOCK_BYTES = 8 << 20
-_REFUSED_MAX = 10_000  # messages that are looked for one by one
+_REFUSED_MAX = 10_000  # unfit messages that are isolated one by one
 _PLAIN = (pa.bool_(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.string())
 _NO_FIT = (pa.ArrowInvalid, pa.ArrowNotImplementedError, msgspec.MsgspecError, HudiError, ValueError, TypeError)
-_SAMPLED = 100  # messages that say whether times are texts or numbers
-_ALONE = 64  # so few messages that have no fit together are tried one by one
+_SAMPLED = 100  # messages that decide if times are texts or numbers
+_ALONE = 64  # up to this number of messages, unfit parts are parsed one by one
 
 
 @dataclass(frozen=True, slots=True)
 class RowColumns:
-    """The columns that rows shall have. `is_whole`: these and no others; else rows may bring more."""
+    """The columns of rows. `is_whole`: exactly these; otherwise rows may have more."""
 
     schema: pa.Schema
     is_whole: bool = False
 
     def without(self, prefix: str) -> RowColumns:
-        """Without the columns whose names begin so, which the source adds itself."""
+        """The columns without those whose names begin with the prefix, which the source adds itself."""
         fields = [field for field in self.schema if not field.name.startswith(prefix)]
         return self if len(fields) == len(self.schema) else RowColumns(pa.schema(fields), self.is_whole)
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """`rows`: of the messages `kept`, by their numbers; None: of all. `refused`: number and reason of the others."""
+    """`rows`: of the messages with the numbers `kept`; None: of all. `refused`: number and reason of the others."""
 
     rows: pa.Table
     kept: Sequence[int] | None
@@ -85,43 +85,46 @@ def decode_json(messages: Sequence[bytes], columns: RowColumns) -> Decoded:
         else:
             refused[number] = f"a row is an object, found {type(value).__name__}"
     lines = [messages[number].strip().replace(b"\r", b" ").replace(b"\n", b" ") for number in good]
-    tables, kept = read_in_parts(lambda at: parse([lines[one] for one in at], columns), len(lines), refused, good)
+    tables, good_numbers = read_in_parts(
+        lambda at: parse([lines[one] for one in at], columns), len(lines), refused, good
+    )
     rows = typed_columns(tables) if tables else columns.schema.empty_table()
-    return Decoded(rows, kept, sorted(refused.items()))
+    return Decoded(rows, good_numbers, sorted(refused.items()))
 
 
 def read_in_parts(
     read: Callable[[Sequence[int]], pa.Table], count: int, refused: dict[int, str], numbers: Sequence[int]
 ) -> tuple[list[pa.Table], list[int]]:
-    """The parts that can be read, by halving; the numbers of their rows. The others go into `refused`.
+    """Read rows in parts, by halving; return the parts and the numbers of their rows. The others are added to
+    `refused`.
 
-    Args:    read: some of `count` rows, by their places. numbers: place → number.
-    Raises:  SchemaMismatch when too many can't be read.
+    Args:    read: reads some of `count` rows, by their positions. numbers: position → number.
+    Raises:  SchemaMismatch if too many can't be read.
     """
     tables: list[pa.Table] = []
-    kept: list[int] = []
-    waiting = [range(count)] if count else []
-    while waiting:
-        part = waiting.pop()
+    readable: list[int] = []
+    pending_parts = [range(count)] if count else []
+    while pending_parts:
+        part = pending_parts.pop()
         try:
             tables.append(read(part))
-            kept += [numbers[at] for at in part]
+            readable += [numbers[at] for at in part]
         except _NO_FIT as error:
             if len(part) == 1:
                 refused[numbers[part[0]]] = str(error.args[0] if error.args else error)[:500]
                 if len(refused) > _REFUSED_MAX:
                     raise SchemaMismatch(
                         f"More than {_REFUSED_MAX:,} rows of a batch don't fit the table, the last one because: "
-                        f"{error}. The source has another form than the pipeline says; nothing was written."
+                        f"{error}. The source has another form than the pipeline expects; nothing was written."
                     ) from error
                 continue
             step = 1 if len(part) <= _ALONE else (len(part) + 1) // 2
-            waiting += [part[at : at + step] for at in range(0, len(part), step)][::-1]
-    return tables, kept
+            pending_parts += [part[at : at + step] for at in range(0, len(part), step)][::-1]
+    return tables, readable
 
 
 def typed_columns(tables: Sequence[pa.Table]) -> pa.Table:
-    """Parts with each other's columns. Raises SchemaMismatch for a column of two types that have none in common."""
+    """All parts with the columns of all. Raises SchemaMismatch for a column of two types without a common one."""
     if len(tables) == 1:
         return tables[0]
     try:
@@ -135,15 +138,15 @@ def typed_columns(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def _parse(messages: Sequence[bytes], columns: RowColumns) -> pa.Table:
-    """All messages by Arrow. Raises errors of _NO_FIT."""
+    """Parse all messages by Arrow. Raises errors of _NO_FIT."""
     joined = b"\n".join(messages)
     lines = len(messages) - 1
-    # Each message is one line, and begins one object: then as many rows as messages means a row of each.
+    # If each message is one line and begins an object, as many rows as messages means one row of each.
     if not joined.startswith(b"{") or joined.count(b"\n") != lines or joined.count(b"\n{") != lines:
         raise ValueError("not a line each")
     joined.decode()
-    asked = _as_read(messages, columns.schema)
-    table = _read(joined, asked, columns.is_whole)
+    parser_schema = _as_read(messages, columns.schema)
+    table = _read(joined, parser_schema, columns.is_whole)
     texts = pa.schema([pa.field(field.name, _as_text(field.type)) for field in table.schema])
     if texts.types != table.schema.types:
         table = _read(joined, texts, columns.is_whole)
@@ -156,7 +159,7 @@ def _parse(messages: Sequence[bytes], columns: RowColumns) -> pa.Table:
 
 
 def _as_read(messages: Sequence[bytes], schema: pa.Schema) -> pa.Schema:
-    """The columns as Arrow's parser is asked for them: times as what the first messages have."""
+    """The columns for Arrow's parser: times as texts or numbers, as in the first messages."""
     kinds: dict[str, pa.DataType] = {}
     times = {
         field.name: pa.int32() if pt.is_date32(field.type) else pa.int64() for field in schema if _is_time(field.type)
@@ -186,7 +189,7 @@ def _read(joined: bytes, schema: pa.Schema, is_whole: bool) -> pa.Table:
 
 
 def _parse_exact(messages: Sequence[bytes], columns: RowColumns) -> pa.Table:
-    """All messages by Python values. Raises errors of _NO_FIT."""
+    """Parse all messages by Python values. Raises errors of _NO_FIT."""
     decoder = msgspec.json.Decoder(float_hook=Decimal)
     rows = [decoder.decode(message) for message in messages]
     if not all(type(row) is dict for row in rows):
@@ -207,7 +210,7 @@ def _parse_exact(messages: Sequence[bytes], columns: RowColumns) -> pa.Table:
 
 
 def _in_type(array: pa.Array, name: str, kind: pa.DataType) -> pa.Array:
-    """A column in the type of the table's."""
+    """The column in the table's type."""
     target = pa.schema([pa.field(name, kind)])
     return project(pa.Table.from_arrays([array], names=[name]), target).column(0).combine_chunks()
 
@@ -222,7 +225,7 @@ def _plain(value: object) -> object:
 
 
 def _is_of_json(kind: pa.DataType) -> bool:
-    """Does Arrow's parser give this type, as JSON means it?"""
+    """True if Arrow's parser returns this type with JSON's meaning."""
     if pt.is_struct(kind):
         return all(_is_of_json(kind.field(at).type) for at in range(kind.num_fields))
     if pt.is_list(kind):
@@ -235,7 +238,7 @@ def _is_time(kind: pa.DataType) -> bool:
 
 
 def _as_text(kind: pa.DataType) -> pa.DataType:
-    """A type of Arrow's parser, with texts where it saw times in texts."""
+    """A type of Arrow's parser, with texts instead of times that it inferred from texts."""
     if pt.is_timestamp(kind):
         return pa.string()
     if pt.is_struct(kind):
@@ -246,7 +249,7 @@ def _as_text(kind: pa.DataType) -> pa.DataType:
 
 
 def _without_untyped(table: pa.Table) -> pa.Table:
-    """Without columns, and fields of structs, that had no value: a later batch says their types."""
+    """The table without columns, and struct fields, that have no value: a later batch decides their types."""
     fields = [(field.name, _typed(field.type)) for field in table.schema]
     target = pa.schema([pa.field(name, kind) for name, kind in fields if kind is not None])
     if target == table.schema:

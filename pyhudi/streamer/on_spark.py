@@ -1,11 +1,11 @@
-"""A batch by Spark's tasks: each fetches a part of the source with a client of its own, and decodes it as one process
-does. The driver plans, and puts the answers together: columns, checkpoint, rows that don't fit.
+"""A batch by Spark's tasks: each fetches a part of the source with its own client, and decodes it as a single process
+would. The driver plans, and combines the answers: columns, checkpoint, rows that don't fit.
 
     plan → splits → tasks: fetch, decode, pack → cached → driver: columns of all parts, checkpoint
         without transformers: → rows in these columns → write
         with transformers:    → DataFrame → transformers → tasks: finish, pack → cached → rows → write
 
-Rows are fetched once a round: what follows reads the cached ones. A Hudi table is read by an incremental query of the
+Rows are fetched once per round: later steps read the cached ones. A Hudi table is read by an incremental query of the
 session. Rows of a source without parts are read by the driver and sent to the tasks.
 """
 
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
 
 __all__ = ["SparkReader", "with_session_store"]
 
-_TASKS_PER_CORE = 4  # as many as the engine lets run one after the other
+_TASKS_PER_CORE = 4  # as in the engine
 
 
 def with_session_store(settings: PipelineSettings, spark: SparkSession) -> PipelineSettings:
-    """The settings with the session's keys for remote stores behind their own."""
+    """The settings with the session's keys for remote stores, which the pipeline's own override."""
     return replace(settings, store=store_options(spark, settings.store))
 
 
 class SparkReader:
-    """Reads by the tasks of a session."""
+    """Reads batches by the tasks of a session."""
 
     def __init__(
         self, spark: SparkSession, setting: SourceSetting, source: RowSource, provided: ProvidedColumns
@@ -77,7 +77,7 @@ class SparkReader:
         return self._transformed(start, batch, self._engine.from_arrow(batch.rows, in_batches=True), finish)
 
     def release(self) -> None:
-        """Let the cached rows go."""
+        """Release the cached rows."""
         while self._cached:
             self._engine.release(self._cached.pop())
 
@@ -89,7 +89,7 @@ class SparkReader:
             return None
         cores = self._engine.parallelism
         splits = source.splits(plan, max(2, cores))
-        # Rows in the order of the source: neighbours go to one task, and tasks are in their order.
+        # Rows keep the order of the source: neighbouring splits go to one task, and tasks are in order.
         tasks_max = _TASKS_PER_CORE * cores
         numbered = list(enumerate(splits))
         groups = [tuple(group) for _, group in groupby(numbered, lambda one: one[0] * tasks_max // len(splits))]
@@ -140,7 +140,7 @@ class SparkReader:
         return ReadBatch(start, batch, rows, rows.schema, 0, batch.rejected, lambda n: rows)
 
     def _packed(self, frame: SparkDataFrame) -> tuple[SparkDataFrame, list[Any]]:
-        """Packed rows, computed once, and the answers that came with them."""
+        """The packed rows, computed once, and their answers."""
         packed = self._engine.cache(frame)
         self._cached.append(packed)
         return packed, answers_of(self._engine.collect(self._engine.select(packed, [NUMBER, ANSWER])))

@@ -1,7 +1,7 @@
-"""The quarantine table: what of a source is no row of the table, with its place and the reason.
+"""The quarantine table: items of a source that don't fit the table, with their positions and reasons.
 
 It is an ordinary Hudi table, upserted by the position, before the batch is written. A batch that is read again after a
-crash sets the same rows aside under the same positions, so each is there once.
+crash sets the same rows aside under the same positions, so each is stored once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _COLUMNS = pa.schema(
 
 
 def check_share(settings: PipelineSettings, rejected: Sequence[Rejected], rows: int) -> None:
-    """Raise SchemaMismatch where rows don't fit, and the options don't let them, or not so many, be set aside."""
+    """Raise SchemaMismatch if rows don't fit, and the options don't allow to set them, or so many, aside."""
     options = settings.options
     if not rejected:
         return
@@ -45,12 +45,12 @@ def check_share(settings: PipelineSettings, rejected: Sequence[Rejected], rows: 
 
 
 def set_aside(settings: PipelineSettings, rejected: Sequence[Rejected]) -> None:
-    """Write the rejected into the quarantine table, if there is one. Raises ConfigError without a place for it."""
+    """Write rejected rows to the quarantine table, if there is one. Raises ConfigError without a path for it."""
     quarantine = settings.options.quarantine
     if not quarantine.is_on or not rejected:
         return
     if quarantine.path is None:
-        raise ConfigError(f"{settings.place}: hoodie.errortable.base.path is missing: a place for that table.")
+        raise ConfigError(f"{settings.place}: hoodie.errortable.base.path is missing: the path of that table.")
     columns = [
         [one.position for one in rejected],
         [settings.options.source] * len(rejected),

@@ -1,6 +1,6 @@
-"""A batch from its source to the rows that are written: transformed, in the columns of the table, each with its keys.
+"""A batch from its source to the rows to write: transformed, in the columns of the table, each with its keys.
 
-    source → transformers → columns → rows without a key aside
+    source → transformers → columns → rows without a key set aside
 
 `BatchReader` does it in this process, `SparkReader` (`on_spark.py`) by Spark's tasks.
 """
@@ -34,7 +34,7 @@ __all__ = ["BatchReader", "Finish", "LocalReader", "ReadBatch", "nullable_column
 
 @dataclass(frozen=True, slots=True)
 class ReadBatch:
-    """What a round read, as it would be written. `data`: its rows; `head`: the first so many of them."""
+    """The input of a round, as it would be written. `data`: its rows; `head`: the first of them."""
 
     start: Start
     batch: Batch
@@ -46,20 +46,20 @@ class ReadBatch:
 
 
 class BatchReader(Protocol):
-    """How a pipeline comes to its rows."""
+    """The reader of a pipeline's rows."""
 
     def read(self, start: Start, limit: int | None, columns: RowColumns, keys: Sequence[str]) -> ReadBatch | None:
-        """The next rows as they would be written; None when there is nothing new. `keys`: the key columns."""
+        """The next rows as they would be written; None if there are none. `keys`: the key columns."""
         ...
 
     def release(self) -> None:
-        """Let what was read go."""
+        """Release the rows of the last read."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The last step on the way. `target`: the columns of the rows; None: their own. `is_part`: other rows of the batch
+    """The last step. `target`: the columns of the rows; None: their own. `is_part`: other rows of the batch
     may have a key column that these lack.
     """
 
@@ -96,7 +96,7 @@ class Finish:
 
 
 class LocalReader:
-    """In this process."""
+    """Reads batches in this process."""
 
     def __init__(self, settings: PipelineSettings, source: RowSource, provided: ProvidedColumns) -> None:
         self._settings, self._source, self._provided = settings, source, provided
@@ -116,16 +116,16 @@ class LocalReader:
         return ReadBatch(start, batch, rows, rows.schema, rows.num_rows, rejected, lambda count: rows.slice(0, count))
 
     def release(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no rows are held."""
 
 
 def nullable_columns(schema: pa.Schema) -> pa.Schema:
-    """Columns that all take nulls: what a schema of today requires, a later one may lack."""
+    """The columns as nullable: a later schema may lack a column that today's requires."""
     return pa.schema([pa.field(one.name, _nullable(one.type)) for one in schema])
 
 
 def _nullable(kind: pa.DataType) -> pa.DataType:
-    """A type whose fields of structs, and items, may all be null."""
+    """The type with nullable struct fields and items."""
     if pt.is_struct(kind):
         fields = [kind.field(at) for at in range(kind.num_fields)]
         return pa.struct([pa.field(one.name, _nullable(one.type)) for one in fields])

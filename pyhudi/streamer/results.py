@@ -1,4 +1,4 @@
-"""What runs and checks of pipelines answer. Of several tables: the sums, and each table's own by its name."""
+"""The results of runs and checks of pipelines. For several tables: the sums, and each table's result by name."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["StreamerCheck", "StreamerRun", "TablesFailed", "sum_of"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StreamerRun(Result):
-    """What a run did. `rows`: brought into the table; `rejected`: set aside, or left out; `lost`: that the source had
-    no longer. `checkpoint`: where the next run begins. `tables`: of several tables each one's own. `error`: what its
-    last round ended with.
+    """The result of a run. `rows`: written to the table; `rejected`: set aside, or left out; `lost`: no longer in the
+    source. `checkpoint`: the start of the next run. `tables`: for several tables each one's result. `error`: of its
+    last round.
     """
 
     rounds: int = 0
@@ -45,21 +45,21 @@ class StreamerRun(Result):
         names = f"; failed: {', '.join(self.failed)}" if self.failed else ""
         return "\n".join([*(f"{name}: {one}" for name, one in self.tables.items()), f"in all: {text}{names}"])
 
-    def _and(self, done: Round) -> StreamerRun:
+    def _and(self, one_round: Round) -> StreamerRun:
         return StreamerRun(
             self.rounds + 1,
-            self.commits + (done.written is not None),
-            self.rows + done.rows,
-            self.rejected + done.rejected,
-            self.lost + done.lost,
-            done.checkpoint or self.checkpoint,
+            self.commits + (one_round.written is not None),
+            self.rows + one_round.rows,
+            self.rejected + one_round.rejected,
+            self.lost + one_round.lost,
+            one_round.checkpoint or self.checkpoint,
         )
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StreamerCheck(Result):
-    """What a round would do. `rows`: the first ones, as they would be written; `columns`: name → type; `waiting`: rows
-    that were read for it; `rejected`: reasons of rows that don't fit. `tables`: of several tables each one's own.
+    """The preview of a round. `rows`: the first ones, as they would be written; `columns`: name → type; `waiting`: rows
+    that were read for it; `rejected`: reasons of rows that don't fit. `tables`: for several tables each one's result.
     `error`: why the round would fail.
     """
 
@@ -90,7 +90,7 @@ class StreamerCheck(Result):
 
 
 class TablesFailed(HudiError):
-    """Tables of a configuration failed, and the others went on. `result`: of all of them."""
+    """Some tables of a configuration failed, and the others continued. `result`: of all tables."""
 
     result: StreamerRun | StreamerCheck | None = None
 

@@ -1,7 +1,7 @@
 """Schema post-processors: the schema of a provider becomes another, one after the other.
 
-One of one's own is `module:function`, which takes an Arrow schema and returns one. Each is applied to the schema of
-what is read, and to that of what is written.
+A user's function is `module:function`, which takes an Arrow schema and returns one. Each is applied to the schema of
+the rows that are read, and to that of the rows that are written.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def changed_schema(schema: pa.Schema, settings: PipelineSettings) -> pa.Schema:
 
 
 def without_columns(schema: pa.Schema, options: SchemaChangeOptions) -> pa.Schema:
-    """Leave columns out, whatever the case of their names, as in Hudi. Raises ConfigError for what is not there."""
+    """Leave out columns, ignoring the case of their names, as in Hudi. Raises ConfigError for unknown columns."""
     dropped = {name.lower() for name in options.dropped}
     missing = dropped - {name.lower() for name in schema.names}
     if missing or not dropped:
@@ -73,7 +73,7 @@ def without_columns(schema: pa.Schema, options: SchemaChangeOptions) -> pa.Schem
 
 
 def with_column(schema: pa.Schema, options: SchemaChangeOptions) -> pa.Schema:
-    """Add a column behind the others. Raises ConfigError for one that is there."""
+    """Add a column after the others. Raises ConfigError if it exists already."""
     if options.added is None or options.added_type is None:
         raise ConfigError("schema_post_processor.add.column.name and .type are both needed.")
     if options.added in schema.names:
@@ -82,5 +82,5 @@ def with_column(schema: pa.Schema, options: SchemaChangeOptions) -> pa.Schema:
 
 
 def with_deletes(schema: pa.Schema, options: SchemaChangeOptions) -> pa.Schema:
-    """Add `_hoodie_is_deleted`, unless it is there."""
+    """Add `_hoodie_is_deleted`, unless it exists."""
     return schema if _DELETED in schema.names else schema.append(pa.field(_DELETED, pa.bool_()))

@@ -1,11 +1,11 @@
-"""What Spark's tasks do for a pipeline. Rows travel packed, in Arrow's stream format, until all columns are known.
+"""The work of Spark's tasks for a pipeline. Rows are packed in Arrow's stream format until all columns are known.
 
     FetchSplits   a group of splits → rows by the source's own `fetch`, packed; an answer for each split
     PackRows      rows of transformers → finished and packed; an answer for each partition
     UnpackRows    packed rows → rows in the columns of the batch
 
-The packed rows are cached, so that everything after them has the same rows. Where Spark lost some of them and computes
-them again, their number must be what it was.
+The packed rows are cached, so that all later steps have the same rows. If Spark has lost some of them and computes
+them again, their number must not change.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ __all__ = ["ANSWER", "NUMBER", "PACKED", "ROWS", "FetchSplits", "PackRows", "Unp
 
 NUMBER, ROWS, ANSWER = "number", "rows", "answer"
 PACKED = pa.schema([(NUMBER, pa.int32()), (ANSWER, pa.binary()), (ROWS, pa.binary())])
-_PACKED_BYTES = 4 << 20  # of a value: workers get 10,000 values at once
+_PACKED_BYTES = 4 << 20  # of one value; workers get 10,000 values at once
 Numbered = tuple[int, Any]
 
 
 class _Answer(msgspec.Struct, frozen=True):
-    """What a task says about its rows. `columns`: their schema, in Arrow's format."""
+    """A task's report on its rows. `columns`: their schema, in Arrow's format."""
 
     rows: int
     columns: bytes
@@ -45,7 +45,7 @@ class _Answer(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class FetchSplits:
-    """Fetch splits with a source of the task's own. `finish`: None where transformers come first."""
+    """Fetch splits with the task's own source. `finish`: None if transformers come first."""
 
     setting: SourceSetting
     columns: RowColumns
@@ -72,7 +72,7 @@ class FetchSplits:
 
 @dataclass(frozen=True, slots=True)
 class PackRows:
-    """Finish and pack the rows of transformers. The number is the partition's."""
+    """Finish and pack the rows of transformers, under the number of the partition."""
 
     finish: Finish
 
@@ -85,7 +85,7 @@ class PackRows:
 
 @dataclass(frozen=True, slots=True)
 class UnpackRows:
-    """The rows of some numbers, in these columns. `counts`: number → how many rows it has; others are left out."""
+    """The rows of some numbers, in these columns. `counts`: number → its number of rows; others are left out."""
 
     counts: Mapping[int, int]
     schema: pa.Schema
@@ -105,7 +105,7 @@ class UnpackRows:
         for number, count in seen.items():
             if count != self.counts[number]:
                 raise StorageError(
-                    f"A part of the source was read again, since Spark had lost its rows, and gave {count:,} rows "
+                    f"A part of the source was read again, because Spark had lost its rows, and has {count:,} rows "
                     f"instead of {self.counts[number]:,}. Nothing was written."
                 )
 
@@ -121,7 +121,7 @@ class UnpackRows:
 
 
 def answers_of(table: pa.Table) -> list[tuple[int, int, Fetched]]:
-    """The answers of tasks by their numbers: how many rows there are, and the rest, with the columns of the rows."""
+    """The answers of tasks by their numbers, each with the number of rows and their columns."""
     answers = []
     for number, packed in zip(_numbers(table.column(NUMBER)), table.column(ANSWER), strict=True):
         if packed.is_valid:
@@ -148,7 +148,7 @@ def _answer(
 
 
 def _packed(number: int, rows: pa.Table) -> Iterator[pa.RecordBatch]:
-    """The rows in values of some size."""
+    """The rows packed into values of limited size."""
     size = max(1, _PACKED_BYTES * rows.num_rows // max(1, rows.nbytes))
     for start in range(0, rows.num_rows, size):
         sink = pa.BufferOutputStream()

@@ -1,4 +1,4 @@
-"""When a continuous run ends by itself, asked after each round. One of one's own:
+"""Strategies that end a continuous run, called after each round. A user's strategy:
 
 class AtNight:
     def __init__(self, settings):              # the keys without `hoodie.`
@@ -29,15 +29,15 @@ TERMINATIONS: Registry[Callable[..., Any]] = Registry(
 
 
 class Termination(Protocol):
-    """Is asked after each round of a continuous run."""
+    """A strategy that is called after each round of a continuous run."""
 
     def should_shutdown(self, has_new_data: bool) -> bool:
-        """True to end the run. `has_new_data`: the round brought rows, or moved the checkpoint."""
+        """True to end the run. `has_new_data`: the round wrote rows, or moved the checkpoint."""
         ...
 
 
 class NoNewData:
-    """Ends after so many rounds in a row that brought nothing."""
+    """Ends the run after a number of rounds in a row without new data."""
 
     def __init__(self, rounds: int) -> None:
         self._rounds, self._without = rounds, 0
@@ -49,7 +49,7 @@ class NoNewData:
 
 
 def termination_of(settings: PipelineSettings) -> Termination | None:
-    """The strategy that the configuration names, at its beginning. Raises ConfigError."""
+    """The strategy that the configuration names, newly created. Raises ConfigError."""
     runs = settings.options.runs
     if runs.termination is None:
         return None

@@ -1,7 +1,7 @@
 """Transformers: an Arrow table becomes another, one transformer after the other; on Spark a DataFrame another.
 
-One of one's own is `module:function`, which takes the table and returns one (anything that a write takes); on Spark it
-takes a DataFrame and returns one.
+A user's transformer is `module:function`, which takes the table and returns one (anything that a write takes); on Spark
+it takes a DataFrame and returns one.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ _BATCH = "pyhudi_streamer_batch"
 
 
 class Transform(Protocol):
-    """What happens to a batch in one process. One with `frame` has the same for DataFrames."""
+    """A change of a batch in one process. A transformer with `frame` also changes DataFrames."""
 
     def __call__(self, batch: pa.Table) -> pa.Table:
-        """The rows afterwards."""
+        """The changed rows."""
         ...
 
 
 class FrameTransform(Protocol):
-    """What happens to a batch on Spark."""
+    """A change of a batch on Spark."""
 
     def frame(self, batch: SparkDataFrame) -> SparkDataFrame:
-        """The rows afterwards."""
+        """The changed rows."""
         ...
 
 
@@ -63,7 +63,7 @@ def transforms_of(settings: PipelineSettings) -> Sequence[Transform]:
 
 
 def frame_transforms_of(settings: PipelineSettings) -> Sequence[FrameTransform]:
-    """The same on Spark. Raises ConfigError for one that has no form there."""
+    """The transformers for Spark. Raises ConfigError for one without a form for DataFrames."""
     made = transforms_of(settings)
     for name, transform in zip(settings.options.transformer_names, made, strict=True):
         if not hasattr(transform, "frame"):
@@ -72,7 +72,7 @@ def frame_transforms_of(settings: PipelineSettings) -> Sequence[FrameTransform]:
 
 
 def by_sql(settings: PipelineSettings) -> Transform:
-    """A query in Spark's words over the batch."""
+    """A query in Spark's SQL over the batch."""
     text = settings.options.transformers.sql
     if text is None:
         raise ConfigError(f"{settings.place}: hoodie.streamer.transformer.sql is missing: a query over {_SOURCE}.")
@@ -107,7 +107,7 @@ class _Query:
         return session.sql(self.text.replace(_SOURCE, _BATCH)).to_arrow()
 
     def frame(self, batch: SparkDataFrame) -> SparkDataFrame:
-        # Braces name frames, so those of the text are written twice.
+        # Braces name frames, so those in the text are doubled.
         text = self.text.replace("{", "{{").replace("}", "}}").replace(_SOURCE, f"{{{_BATCH}}}")
         return batch.sparkSession.sql(text, **{_BATCH: batch})  # type: ignore[arg-type]
 
@@ -148,13 +148,13 @@ def _quoted(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OwnTransform:
-    """A function of one's own."""
+    """A user's function."""
 
     name: str
     function: Callable[[Any], Any]
 
     def __call__(self, batch: pa.Table) -> pa.Table:
-        """What it makes of an Arrow table."""
+        """The function's result for an Arrow table."""
         answer = self.function(batch)
         if answer is None:
             raise ConfigError(f"The transformer {self.name} returned None; expected a table.")
@@ -162,7 +162,7 @@ class OwnTransform:
         return rows if isinstance(rows, pa.Table) else rows.read_all()
 
     def frame(self, batch: SparkDataFrame) -> SparkDataFrame:
-        """What it makes of a DataFrame."""
+        """The function's result for a DataFrame."""
         answer = self.function(batch)
         if not is_spark_frame(answer):
             raise ConfigError(

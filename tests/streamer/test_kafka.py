@@ -173,7 +173,7 @@ def test_latest_begins_with_what_comes_later_also_before_there_is_a_table(
 @pytest.mark.parametrize(
     ("checkpoint", "kind", "words"),
     [
-        ("12345", "string", r"none of Kafka, which is topic,partition:offset"),
+        ("12345", "string", r"not one of Kafka, topic,partition:offset"),
         ("others,0:1", "string", r"is of the topic 'others'"),
         ("7", "single_offset", r"4 partitions; single_offset is for one"),
         ("soon", "timestamp", r"checkpoint\.type=timestamp: expected digits"),

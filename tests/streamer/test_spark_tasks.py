@@ -71,7 +71,7 @@ def test_rows_that_are_computed_again_and_are_others_fail_the_write(tmp_path: Pa
 
     assert [(number, rows) for number, rows, _ in answers_of(packed)] == [(5, 2), (5, 1)]
     assert unpacked(packed, {5: 3}).to_pylist()[2] == {"id": 3, "v": "b"}
-    with pytest.raises(StorageError, match=r"read again, since Spark had lost its rows, and gave 3 rows instead of 4"):
+    with pytest.raises(StorageError, match=r"read again, because Spark had lost its rows, and has 3 rows instead of 4"):
         unpacked(packed, {5: 4})
     required = pa.schema([pa.field("id", pa.int64()), pa.field("v", pa.string(), nullable=False)])
     with pytest.raises(SchemaMismatch, match="the column 'v' is NOT NULL, and a row has no value in it"):

@@ -1,1 +1,1 @@
-"""Sources of pipelines, one a file."""
+"""Sources of pipelines, one per file."""

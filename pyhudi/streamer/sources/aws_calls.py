@@ -1,4 +1,4 @@
-"""Requests to AWS by boto3: made again after a busy answer, and its errors as ours."""
+"""Requests to AWS by boto3: repeated after a busy answer, with errors of the HudiError family."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OF_CONFIGURATION = (
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Pauses after busy answers: the first, which doubles up to the longest, and how long without any answer."""
+    """Pauses after busy answers: the first, which doubles up to the longest, and the total time without an answer."""
 
     first_s: float = 1.0
     longest_s: float = 10.0
@@ -58,7 +58,7 @@ def aws_client(
 
 
 class AwsCalls:
-    """A client, and what its errors call the thing that is read."""
+    """A client, and the name of its source in errors."""
 
     def __init__(self, client: Any, where: str, clock: Clock, patience: Patience) -> None:
         self.client, self.where, self.clock = client, where, clock
@@ -68,7 +68,7 @@ class AwsCalls:
     def ask(self, operation: str, expected: Collection[str] = (), **arguments: Any) -> dict[str, Any] | None:
         """The answer; None for one of the error codes `expected`.
 
-        Raises: ConfigError for what the configuration has wrong, StorageError else.
+        Raises: ConfigError for errors in the configuration, StorageError for others.
         """
         request: Callable[..., dict[str, Any]] = getattr(self.client, operation)
         since_s, pause_s = self.clock.monotonic_s(), self._patience.first_s

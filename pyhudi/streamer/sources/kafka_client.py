@@ -1,4 +1,4 @@
-"""The client of Kafka: its settings from those of the Java client, and its errors as ours."""
+"""The client of Kafka: its settings from those of the Java client, and its errors in the HudiError family."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyhudi.streamer.settings import PipelineSettings
 __all__ = ["ClientSettings", "client_settings", "kafka_errors", "kafka_library"]
 
 _RESET = "auto.offset.reset"
-# Of the Java client; what they say is said by the source, or by others.
+# Settings of the Java client with other equivalents, or that the source sets itself.
 _OF_JAVA = ("key.deserializer", "value.deserializer", "specific.avro.reader", "enable.auto.commit")
 _REGISTRY = ("schema.registry.", "basic.auth.")
 _JAVA_STORES = {
@@ -34,7 +34,7 @@ _OURS = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ClientSettings:
-    """Of librdkafka. `registry`: keys of the schema registry's client."""
+    """Settings of librdkafka. `registry`: keys of the schema registry's client."""
 
     settings: Mapping[str, Any]
     begins_latest: bool
@@ -54,35 +54,35 @@ def kafka_library() -> Any:
 
 def client_settings(settings: PipelineSettings) -> ClientSettings:
     """The settings of the consumer. Raises ConfigError for those that only Java's client has."""
-    given = dict(settings.client)
-    reset = given.pop(_RESET, "latest").lower()
+    java_settings = dict(settings.client)
+    reset = java_settings.pop(_RESET, "latest").lower()
     if reset not in ("latest", "earliest"):
         raise ConfigError(
             f"{settings.place}: {_RESET}={reset}: expected earliest or latest; a group's offsets are not read."
         )
-    registry = {key: given.pop(key) for key in list(given) if key.startswith(_REGISTRY)}
+    registry = {key: java_settings.pop(key) for key in list(java_settings) if key.startswith(_REGISTRY)}
     for key in _OF_JAVA:
-        given.pop(key, None)
+        java_settings.pop(key, None)
     for key, instead in _JAVA_STORES.items():
-        if key in given and (key != "ssl.keystore.location" or given[key].endswith(".jks")):
+        if key in java_settings and (key != "ssl.keystore.location" or java_settings[key].endswith(".jks")):
             raise ConfigError(f"{settings.place}: {key} is of the Java client; give {instead}.")
-    jaas = given.pop(_JAAS, None)
+    jaas = java_settings.pop(_JAAS, None)
     if jaas is not None:
         matched = _JAAS_FORM.search(jaas)
         if matched is None:
             raise ConfigError(
                 f"{settings.place}: {_JAAS} is of the Java client; give sasl.username and sasl.password instead."
             )
-        given |= {"sasl.username": matched[1], "sasl.password": matched[2]}
-    if not (given.get("bootstrap.servers") or given.get("test.mock.num.brokers")):
+        java_settings |= {"sasl.username": matched[1], "sasl.password": matched[2]}
+    if not (java_settings.get("bootstrap.servers") or java_settings.get("test.mock.num.brokers")):
         raise ConfigError(f'{settings.place}: bootstrap.servers is missing: "bootstrap.servers" = "host:9092".')
-    given.setdefault("group.id", "pyhudi-streamer")  # the client wants one; nothing is committed to it
-    return ClientSettings({**given, **_OURS}, reset == "latest", registry)
+    java_settings.setdefault("group.id", "pyhudi-streamer")  # the client requires one; nothing is committed to it
+    return ClientSettings({**java_settings, **_OURS}, reset == "latest", registry)
 
 
 @contextmanager
 def kafka_errors(where: str) -> Iterator[None]:
-    """Raise ConfigError for a setting, StorageError for a broker that is away, of the client's errors."""
+    """Turn errors of the client into ConfigError for settings, and StorageError for unavailable brokers."""
     library = kafka_library()
     try:
         yield

@@ -1,4 +1,4 @@
-"""Offsets of a topic: Hudi's text of them, and which events a batch takes.
+"""Offsets of a topic: Hudi's text for them, and the events of a batch.
 
     orders,0:5120,1:4987        the next offset to read of each partition
 
@@ -21,14 +21,14 @@ Offsets = Mapping[int, int]  # partition → offset
 
 @dataclass(frozen=True, slots=True)
 class OffsetRanges:
-    """The offsets from a start to before an end, in each partition."""
+    """The offsets from a start to an end, exclusive, in each partition."""
 
     starts: Offsets
     ends: Offsets
 
     @property
     def count(self) -> int:
-        """How many offsets there are."""
+        """The number of offsets."""
         return sum(max(0, end - self.starts[partition]) for partition, end in self.ends.items())
 
 
@@ -40,13 +40,13 @@ def offsets_of(text: str, topic: str) -> dict[int, int]:
     matched = _TEXT.fullmatch(text.strip())
     if matched is None:
         raise ConfigError(
-            f"The checkpoint {text!r:.200} is none of Kafka, which is topic,partition:offset,…: it is another source's."
-            " Give one by checkpoint, or start over by ignore-checkpoint."
+            f"The checkpoint {text!r:.200} is not one of Kafka, topic,partition:offset,…: it belongs to another source."
+            " Set one by checkpoint, or start over by ignore-checkpoint."
         )
     if matched["topic"] != topic:
         raise ConfigError(
             f"The checkpoint {text!r:.200} is of the topic {matched['topic']!r}, and the pipeline reads {topic!r}. "
-            "Start over by ignore-checkpoint, or say by checkpoint where."
+            "Start over by ignore-checkpoint, or set one by checkpoint."
         )
     pairs = (part.split(":") for part in matched["parts"].strip(",").split(","))
     return {int(partition): int(offset) for partition, offset in pairs}
@@ -58,25 +58,25 @@ def text_of_offsets(topic: str, offsets: Offsets) -> str:
 
 
 def dealt(starts: Offsets, ends: Offsets, limit: int) -> dict[int, int]:
-    """Where a batch of so many events ends in each partition: each gets the same, as long as it has some."""
-    taken = dict(starts)
-    left = {
+    """The ends of a batch of `limit` events in each partition: each gets the same number, as far as it has any."""
+    ends_by_partition = dict(starts)
+    remaining = {
         partition: ends[partition] - starts[partition] for partition in starts if ends[partition] > starts[partition]
     }
-    while left and limit > 0:
-        share = max(1, limit // len(left))
-        for partition in sorted(left):
-            count = min(share, left[partition], limit)
-            taken[partition] += count
+    while remaining and limit > 0:
+        share = max(1, limit // len(remaining))
+        for partition in sorted(remaining):
+            count = min(share, remaining[partition], limit)
+            ends_by_partition[partition] += count
             limit -= count
-            left[partition] -= count
-        left = {partition: count for partition, count in left.items() if count}
-    return taken
+            remaining[partition] -= count
+        remaining = {partition: count for partition, count in remaining.items() if count}
+    return ends_by_partition
 
 
 def cut(ranges: OffsetRanges, parts: int) -> list[OffsetRanges]:
-    """About so many parts of about the same size. A partition is cut into several, or several are whole in one: so one
-    that does not come to its end holds up no other partition.
+    """Cut ranges into about `parts` parts of similar size. A part has a piece of one partition, or several whole ones,
+    so that an unfinished part delays no other partition.
     """
     size = max(1, -(-ranges.count // parts))
     cuts: list[OffsetRanges] = []

@@ -2,8 +2,8 @@
 
     positions of the checkpoint → shards of the stream → records of each up to the batch's share → rows
 
-A shard that has no position yet is read from its first record; or, where the pipeline began with LATEST or at a time,
-from that time on, which each commit notes (`SINCE`).
+A shard without a position is read from its first record; or, if the pipeline began with LATEST or at a time,
+from that time on, which each commit stores (`SINCE`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SECONDS_DIGITS = 10
 
 
 class JsonKinesis:
-    """JSON objects."""
+    """Records of JSON objects."""
 
     writes_v2 = False
 
@@ -46,7 +46,7 @@ class JsonKinesis:
         self._calls = AwsCalls(client, where, setting.clock, patience)
 
     def read(self, start: Start, limit: int | None, columns: RowColumns) -> Batch | None:
-        """The records from the checkpoint on, as many as the limits allow."""
+        """The records after the checkpoint, up to the limits."""
         before, since_ms = self._begin(start)
         reading = ShardReading(self._calls, self._options, before, since_ms)
         if start.text is None and self._options.starts == "LATEST":
@@ -66,10 +66,12 @@ class JsonKinesis:
         self._calls.client.close()
 
     def _begin(self, start: Start) -> tuple[dict[str, Position], int | None]:
-        """Positions, and the time from which shards without one are read."""
+        """The positions, and the start time of shards without one."""
         if start.text is None:
             return {}, None
         if start.is_given and start.text.isdecimal() and start.text.isascii():
             return {}, int(start.text) * (1000 if len(start.text) == _SECONDS_DIGITS else 1)
-        noted = None if start.is_given else (start.notes or {}).get(SINCE, "")
-        return positions_of(start.text, self._stream), int(noted) if noted and noted.isdecimal() else None
+        since_text = None if start.is_given else (start.notes or {}).get(SINCE, "")
+        return positions_of(start.text, self._stream), int(
+            since_text
+        ) if since_text and since_text.isdecimal() else None

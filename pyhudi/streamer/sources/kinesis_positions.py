@@ -1,10 +1,10 @@
-"""Positions in the shards of a stream: Hudi's text of them.
+"""Positions in the shards of a stream: Hudi's text for them.
 
     orders,shardId-000000000000:4962…@1764039600000,shardId-000000000001:4970…|4970…
 
     sequence of the last record that was read [@ its arrival in milliseconds] [| the shard's last, once it is closed]
 
-A shard is read to its end where both sequences are the same. One of which nothing was read is not in the text.
+A shard is read to its end if both sequences are equal. A shard without a read record is not in the text.
 
 Source: Hudi's KinesisOffsetGen and JsonKinesisSource.
 """
@@ -24,7 +24,7 @@ _VALUE = re.compile(r"(?P<sequence>\d+)(@(?P<arrived>\d+))?(\|(?P<end>\d+))?", r
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Behind the record of this sequence number. `end`: of the shard's last one, None while it is open."""
+    """The position after a record. `end`: sequence number of the shard's last record, None while it is open."""
 
     sequence: str
     arrived_ms: int | None = None
@@ -32,7 +32,7 @@ class Position:
 
     @property
     def is_at_end(self) -> bool:
-        """Was the shard read to its end?"""
+        """True if the shard was read to its end."""
         return self.end is not None and int(self.sequence) >= int(self.end)
 
     def __str__(self) -> str:
@@ -47,13 +47,13 @@ def positions_of(text: str, stream: str) -> dict[str, Position]:
     values = {shard: _VALUE.fullmatch(value) for shard, _, value in pairs}
     if not (name and comma) or not all(values.values()):
         raise ConfigError(
-            f"The checkpoint {text!r:.200} is none of Kinesis, which is stream,shard:sequence,…: it is another "
-            "source's. Give one by checkpoint, or start over by ignore-checkpoint."
+            f"The checkpoint {text!r:.200} is not one of Kinesis, stream,shard:sequence,…: it belongs to another "
+            "source. Set one by checkpoint, or start over by ignore-checkpoint."
         )
     if name != stream:
         raise ConfigError(
             f"The checkpoint {text!r:.200} is of the stream {name!r}, and the pipeline reads {stream!r}. "
-            "Start over by ignore-checkpoint, or say by checkpoint where."
+            "Start over by ignore-checkpoint, or set one by checkpoint."
         )
     return {
         shard: Position(one["sequence"], None if one["arrived"] is None else int(one["arrived"]), one["end"])

@@ -1,8 +1,8 @@
-"""Records of Kinesis: those that Amazon's producer library (KPL) put together into one, and JSON as rows.
+"""Records of Kinesis: user records from aggregates of Amazon's producer library (KPL), and rows of JSON.
 
     F3 89 9A C2 │ Protobuf: keys, records of (key's number, data) │ MD5 of the Protobuf
 
-A record that merely begins with these four bytes is a user's own. Source: Hudi's KinesisDeaggregator.
+A record that only begins with these four bytes is a user record. Source: Hudi's KinesisDeaggregator.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _VARINT, _FIXED_8, _BYTES, _FIXED_4 = 0, 1, 2, 5
 
 @dataclass(frozen=True, slots=True)
 class UserRecord:
-    """`position`: `shard@sequence`, with `#number` in an aggregate. `refused`: why it can't be taken apart."""
+    """`position`: `shard@sequence`, with `#number` in an aggregate. `refused`: why it can't be decoded."""
 
     shard: str
     sequence: str
@@ -41,7 +41,7 @@ class UserRecord:
 
 
 def user_records(shard: str, record: dict[str, Any], *, takes_apart: bool) -> list[UserRecord]:
-    """The records of users in one of Kinesis. Blank ones are none."""
+    """The user records in a record of Kinesis, without blank ones."""
     data, sequence, key = record["Data"], record["SequenceNumber"], record["PartitionKey"]
     arrived_ms = round(record["ApproximateArrivalTimestamp"].timestamp() * 1000)
     position = f"{shard}@{sequence}"
@@ -61,17 +61,17 @@ def user_records(shard: str, record: dict[str, Any], *, takes_apart: bool) -> li
 def rows_of_records(
     stream: str, records: Sequence[UserRecord], columns: RowColumns, *, appends_places: bool
 ) -> tuple[pa.Table, list[Rejected]]:
-    """The rows of JSON records, and what is none. `appends_places`: with the columns that say where they were."""
+    """The rows of JSON records, and rejected records. `appends_places`: with columns for their positions."""
     whole = [one for one in records if one.refused is None]
     decoded = decode_json([one.data for one in whole], columns.without(_PLACE))
     rows = decoded.rows
     if appends_places and rows.num_columns:
-        kept = whole if decoded.kept is None else [whole[at] for at in decoded.kept]
+        row_records = whole if decoded.kept is None else [whole[at] for at in decoded.kept]
         for name, array in {
-            "sequence_number": pa.array([one.sequence for one in kept], pa.string()),
-            "shard_id": pa.array([one.shard for one in kept], pa.string()),
-            "partition_key": pa.array([one.key for one in kept], pa.string()),
-            "timestamp": pa.array([one.arrived_ms for one in kept], pa.int64()),
+            "sequence_number": pa.array([one.sequence for one in row_records], pa.string()),
+            "shard_id": pa.array([one.shard for one in row_records], pa.string()),
+            "partition_key": pa.array([one.key for one in row_records], pa.string()),
+            "timestamp": pa.array([one.arrived_ms for one in row_records], pa.int64()),
         }.items():
             rows = rows.append_column(f"{_PLACE}{name}", array)
     refused = [(one, one.refused) for one in records if one.refused is not None]
@@ -128,7 +128,7 @@ def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def _varint(message: bytes, at: int) -> tuple[int, int]:
-    """A number of seven bits a byte, and where it ends."""
+    """A number of seven bits per byte, and the offset of its end."""
     number = shift = 0
     while True:
         byte = message[at]

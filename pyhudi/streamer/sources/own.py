@@ -1,4 +1,4 @@
-"""A source of one's own: a class with `read(checkpoint, limit)`, which returns rows and a checkpoint, or None."""
+"""A user's source: a class with `read(checkpoint, limit)`, which returns rows and a checkpoint, or None."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ __all__ = ["OwnSource"]
 
 
 class OwnSource:
-    """`source.py` has one worked through."""
+    """A user's class as a source; `source.py` has an example."""
 
     writes_v2 = False
 
-    def __init__(self, made: Callable[[dict[str, str]], Any], setting: SourceSetting) -> None:
+    def __init__(self, factory: Callable[[dict[str, str]], Any], setting: SourceSetting) -> None:
         self._name = setting.settings.options.source
-        self._own = made(dict(setting.settings.client))
+        self._own = factory(dict(setting.settings.client))
 
     def read(self, start: Start, limit: int | None, columns: RowColumns) -> Batch | None:
-        """The rows of the class as Arrow."""
+        """The class's rows as Arrow."""
         answer = self._own.read(start.text, limit)
         if answer is None:
             return None
