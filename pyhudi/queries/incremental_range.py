@@ -31,6 +31,7 @@ __all__ = [
     "CommitsInRange",
     "active_commits",
     "commits_in_range",
+    "first_hole",
     "incremental_range",
     "is_service",
     "not_readable",
@@ -172,7 +173,7 @@ def active_commits(requested: IncrementalRange, meta: MetaClient) -> tuple[list[
 
     commits = meta.timeline.commits().instants
     active = sorted((i for i in commits if requested.has(time_of(i))), key=lambda i: (time_of(i), i.requested_time))
-    hole = None if by_completion else _first_hole(requested, meta, active)
+    hole = None if by_completion else first_hole(requested, meta, active)
     if hole is not None:
         if requested.options.holes == "FAIL":
             raise RangeNotReadable(
@@ -228,7 +229,7 @@ def is_service(instant: Instant, body: CommitMetadata) -> bool:
     return body.operation_type in _SERVICES or body.compacted
 
 
-def _first_hole(requested: IncrementalRange, meta: MetaClient, completed: list[Instant]) -> str | None:
+def first_hole(requested: IncrementalRange, meta: MetaClient, completed: list[Instant]) -> str | None:
     """The oldest write in the range that is running, or was left by a dead writer, while a later one is complete."""
     newest = max((i.requested_time for i in completed), default="")
     for instant in meta.timeline.pending():

@@ -142,7 +142,7 @@ class Pipeline:
             written = self._write(read)
         if written is None and self._meta is None:
             self._held = replace(read.start, text=batch.checkpoint, notes=batch.notes, is_given=False)
-        said = [*batch.said]
+        said = [*batch.said, *(batch.done() if batch.done is not None else ())]
         if not options.quarantine.is_on:
             said += [f"left out: {one.position}: {one.reason}" for one in read.rejected[:_SAID_MAX]]
         return Round(read.num_rows, len(read.rejected), batch.lost, batch.checkpoint, written, said)

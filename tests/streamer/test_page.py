@@ -13,11 +13,13 @@ import pyarrow as pa
 import pytest
 
 from pyhudi import HudiTable, Streamer, write_hudi
+from pyhudi.storage import MemoryStorage
 from pyhudi.streamer.settings import load_settings
-from pyhudi.streamer.sources import kinesis
+from pyhudi.streamer.sources import kinesis, s3_events
 from tests.support.kinesis import Kinesis
 from tests.support.pages import examples
 from tests.support.source import ROOT
+from tests.support.sqs import Queue, s3_event
 
 PIPELINES = re.findall(r"^```toml\n(.*?)^```", (ROOT / "docs" / "streamer.md").read_text(), re.M | re.S)
 SEVERAL = [PIPELINES.pop(at) for at, text in reversed(list(enumerate(PIPELINES))) if "[tables." in text]
@@ -65,6 +67,16 @@ def test_a_pipeline_of_the_page_takes_at_most_15_lines_and_brings_its_rows(
         with sqlite3.connect(places / "incoming" / "shop.db") as database:
             database.execute("CREATE TABLE customers (id INTEGER, updated_at TIMESTAMP)")
             database.execute("INSERT INTO customers VALUES (1, '2026-08-10 12:00:00'), (2, '2026-08-10 12:00:00')")
+    if "S3EventsSource" in text:
+        pytest.importorskip("boto3")
+        queue = Queue()
+        queue.send(s3_event("invoices/a.json"), s3_event("invoices/b.json"))
+        monkeypatch.setattr(s3_events, "aws_client", lambda *given: queue)
+    if "S3EventsHoodieIncrSource" in text:
+        MemoryStorage("invoices").write("invoices/a.json", "\n".join(map(json.dumps, ORDERS)).encode())
+        event = {"n": 1, "s3": s3_event("invoices/a.json", bucket="invoices")["s3"]}
+        write_hudi(places / "lake" / "s3_events", pa.Table.from_pylist([event]), record_key="n")
+        text += 'hoodie.streamer.source.s3incr.fs.prefix = "memory"'
     write_hudi(places / "lake" / "orders", pa.Table.from_pylist(ORDERS), record_key="id")
     if '"/lake/orders"\n' in text.partition("record_key")[0]:
         text = text.replace("/lake/orders", "/lake/new_orders")

@@ -1,16 +1,25 @@
-"""Options of the Streamer's sources at AWS: Kinesis. Source: Hudi's KinesisSourceConfig."""
+"""Options of the Streamer's sources at AWS: Kinesis, S3's events in a queue, and the files that events name.
+
+Source: Hudi's KinesisSourceConfig, S3SourceConfig, CloudSourceConfig and S3EventsHoodieIncrSourceConfig.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pyhudi.errors import ConfigError
 from pyhudi.model.options.declare import milliseconds, option
 from pyhudi.model.options.spec import Kind, OptionScope
 
-__all__ = ["KinesisOptions"]
+__all__ = ["EventFilesOptions", "KinesisOptions", "S3QueueOptions"]
 
 _STREAM = frozenset({OptionScope.STREAM})
 _KINESIS = "hoodie.streamer.source.kinesis."
+_QUEUE = "hoodie.streamer.s3.source.queue."
+_CLOUD = "hoodie.streamer.source.cloud.data."
+_S3 = "hoodie.streamer.source.s3incr."
+_READER = f"{_CLOUD}datasource.options"
+_LONGEST_POLL_S = 20  # of SQS
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,4 +108,118 @@ class KinesisOptions:
         "After so many milliseconds without an answer the batch fails.",
         minimum=0,
         scopes=_STREAM,
+    )
+
+
+def _seconds_of_poll(text: str) -> int:
+    if int(text) > _LONGEST_POLL_S:
+        raise ConfigError(f"{_QUEUE}long.poll.wait: expected 0 to {_LONGEST_POLL_S}, found {text}.")
+    return int(text)
+
+
+@dataclass(frozen=True, slots=True)
+class S3QueueOptions:
+    """Options of a queue with S3's events as a source."""
+
+    url: str | None = option(f"{_QUEUE}url", None, "The SQS queue that S3's events come to.", Kind.TEXT, scopes=_STREAM)
+    region: str | None = option(
+        f"{_QUEUE}region", None, "The region of the queue. Unset: the environment's.", Kind.TEXT, scopes=_STREAM
+    )
+    wait_s: int = option(
+        f"{_QUEUE}long.poll.wait",
+        20,
+        "Seconds to wait for a first message, up to 20.",
+        minimum=0,
+        convert=_seconds_of_poll,
+        scopes=_STREAM,
+    )
+    max_messages: int = option(
+        f"{_QUEUE}max.messages.per.batch",
+        1000,
+        "The most messages of a batch; `source-limit` counts messages, too, and the smaller one holds.",
+        minimum=1,
+        scopes=_STREAM,
+    )
+    per_request: int = option(
+        f"{_QUEUE}max.messages.per.request",
+        10,
+        "The most messages of one request; SQS gives no more than 10.",
+        minimum=1,
+        scopes=_STREAM,
+    )
+    visibility_timeout_s: int = option(
+        f"{_QUEUE}visibility.timeout",
+        30,
+        "Seconds in which others don't see messages that were read: longer than a batch takes.",
+        minimum=0,
+        scopes=_STREAM,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class EventFilesOptions:
+    """Options of files that a table of events names, as a source."""
+
+    format: str = option(
+        f"{_CLOUD}datafile.format",
+        "parquet",
+        "The format of the files.",
+        choices=("parquet", "json", "csv", "orc", "avro"),
+        aliases=("hoodie.streamer.source.hoodieincr.file.format",),
+        scopes=_STREAM,
+    )
+    endings: tuple[str, ...] = option(
+        f"{_CLOUD}select.file.extension",
+        (),
+        "What the names of the files end with, several with commas. Unset: the format.",
+        scopes=_STREAM,
+    )
+    prefix: str | None = option(
+        f"{_CLOUD}select.relpath.prefix",
+        None,
+        "What the keys of the files begin with.",
+        Kind.TEXT,
+        aliases=(f"{_S3}key.prefix",),
+        scopes=_STREAM,
+    )
+    pattern: str | None = option(
+        f"{_CLOUD}select.relative.path.regex",
+        None,
+        "A regular expression that is found in the keys of the files, behind the prefix if there is one.",
+        Kind.TEXT,
+        scopes=_STREAM,
+    )
+    ignored_prefix: str | None = option(
+        f"{_CLOUD}ignore.relpath.prefix",
+        None,
+        "Files whose keys begin so are left out.",
+        Kind.TEXT,
+        aliases=(f"{_S3}ignore.key.prefix",),
+        scopes=_STREAM,
+    )
+    ignored_part: str | None = option(
+        f"{_CLOUD}ignore.relpath.substring",
+        None,
+        "Files whose keys have this in them are left out.",
+        Kind.TEXT,
+        aliases=(f"{_S3}ignore.key.substring",),
+        scopes=_STREAM,
+    )
+    path_columns: tuple[str, ...] = option(
+        f"{_CLOUD}partition.fields.from.path",
+        (),
+        'Columns whose values are in the keys: of `day=5/a.json` the column `day` is "5".',
+        scopes=_STREAM,
+    )
+    reader: str | None = option(
+        _READER,
+        None,
+        'Of CSV: {"header": "true"}, which says that the first line has the columns.',
+        Kind.TEXT,
+        aliases=(f"{_S3}spark.datasource.options",),
+        scopes=_STREAM,
+    )
+    scheme: str = option(f"{_S3}fs.prefix", "s3", "The scheme by which files of S3 are read.", scopes=_STREAM)
+    max_files: int = option(
+        f"{_CLOUD}max.files.per.sync", 10_000, "The most files of a batch.", minimum=1, scopes=_STREAM
     )

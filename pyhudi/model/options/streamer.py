@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyhudi.model.options.aws_sources import KinesisOptions
+from pyhudi.model.options.aws_sources import EventFilesOptions, KinesisOptions, S3QueueOptions
 from pyhudi.model.options.declare import option, part
 from pyhudi.model.options.spec import Kind, OptionScope
 from pyhudi.model.options.streamer_debezium import DebeziumOptions
@@ -288,6 +288,8 @@ class StreamerOptions:
     kinesis: KinesisOptions = part(KinesisOptions)
     jdbc: JdbcOptions = part(JdbcOptions)
     sql: SqlSourceOptions = part(SqlSourceOptions)
+    s3_queue: S3QueueOptions = part(S3QueueOptions)
+    event_files: EventFilesOptions = part(EventFilesOptions)
     schemas: SchemaProviderOptions = part(SchemaProviderOptions)
     transformers: TransformerOptions = part(TransformerOptions)
     quarantine: QuarantineOptions = part(QuarantineOptions)

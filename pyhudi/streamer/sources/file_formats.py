@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from typing import IO, Any, Literal, TypeAlias, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO, Any, Literal, TypeAlias, TypeVar, cast
 
 import fastavro
 import pyarrow as pa
@@ -15,9 +15,24 @@ from pyhudi.streamer.json_messages import RowColumns, decode_json
 from pyhudi.streamer.sources.source import Rejected
 from pyhudi.table.row_files.csv_rows import csv_reader, csv_types
 
-__all__ = ["FORMATS", "RowsOfFile", "avro_rows", "csv_rows", "json_rows", "orc_rows", "parquet_rows"]
+__all__ = ["FORMATS", "RowsOfFile", "avro_rows", "csv_rows", "grouped", "json_rows", "orc_rows", "parquet_rows"]
 
 RowsOfFile: TypeAlias = "Callable[[Storage, str, RowColumns], tuple[pa.Table, list[Rejected]]]"
+
+FileT = TypeVar("FileT")
+
+
+def grouped(files: Sequence[FileT], sizes_bytes: Sequence[int], parts: int) -> list[list[FileT]]:
+    """About so many groups of files of about the same size, in their order; one at least."""
+    share_bytes = sum(sizes_bytes) / parts
+    groups: list[list[FileT]] = [[]]
+    behind_bytes = 0
+    for file, size_bytes in zip(files, sizes_bytes, strict=True):
+        if groups[-1] and behind_bytes + size_bytes / 2 > share_bytes * len(groups):
+            groups.append([])
+        groups[-1].append(file)
+        behind_bytes += size_bytes
+    return groups
 
 
 def json_rows(storage: Storage, path: str, columns: RowColumns) -> tuple[pa.Table, list[Rejected]]:

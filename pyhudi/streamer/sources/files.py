@@ -21,7 +21,15 @@ from pyhudi.storage import open_storage
 from pyhudi.storage.base import FileInfo, Storage
 from pyhudi.streamer.checkpoints import Start
 from pyhudi.streamer.json_messages import RowColumns, typed_columns
-from pyhudi.streamer.sources.file_formats import RowsOfFile, avro_rows, csv_rows, json_rows, orc_rows, parquet_rows
+from pyhudi.streamer.sources.file_formats import (
+    RowsOfFile,
+    avro_rows,
+    csv_rows,
+    grouped,
+    json_rows,
+    orc_rows,
+    parquet_rows,
+)
 from pyhudi.streamer.sources.source import Batch, Fetched, Rejected, SourceSetting, SplitSource
 
 __all__ = ["READ_FILES", "AvroFiles", "CsvFiles", "JsonFiles", "OrcFiles", "ParquetFiles"]
@@ -101,15 +109,7 @@ class FilesSource(SplitSource[_Plan, Sequence[FileInfo]]):
 
     def splits(self, plan: _Plan, parts: int) -> Sequence[Sequence[FileInfo]]:
         """Groups of files."""
-        size_bytes = sum(file.size_bytes for file in plan.files) / parts
-        groups: list[list[FileInfo]] = [[]]
-        behind_bytes = 0
-        for file in plan.files:
-            if groups[-1] and behind_bytes + file.size_bytes / 2 > size_bytes * len(groups):
-                groups.append([])
-            groups[-1].append(file)
-            behind_bytes += file.size_bytes
-        return groups
+        return grouped(plan.files, [file.size_bytes for file in plan.files], parts)
 
     def fetch(self, split: Sequence[FileInfo], columns: RowColumns) -> Fetched:
         """The rows of files; `end`: which of them were read, and whether one has to wait."""

@@ -29,10 +29,12 @@ _ROWS = {
     "SqlFileBasedSource": f"{_HERE}.sql:SqlFileQuery",
     "PostgresDebeziumSource": f"{_HERE}.debezium:PostgresDebezium",
     "MysqlDebeziumSource": f"{_HERE}.debezium:MysqlDebezium",
+    "S3EventsSource": f"{_HERE}.s3_events:S3Events",
+    "S3EventsHoodieIncrSource": f"{_HERE}.event_files:S3Files",
+    "GcsEventsHoodieIncrSource": f"{_HERE}.event_files:GcsFiles",
 }
 NOT_YET = (
-    "ProtoKafkaSource", "PulsarSource", "HiveIncrPullSource", "S3EventsSource",
-    "S3EventsHoodieIncrSource", "GcsEventsSource", "GcsEventsHoodieIncrSource",
+    "ProtoKafkaSource", "PulsarSource", "HiveIncrPullSource", "GcsEventsSource",
 )  # fmt: skip
 _PACKAGE = "org.apache.hudi.utilities.sources."
 SOURCES: Registry[Callable[..., Any]] = Registry(

@@ -18,7 +18,7 @@ same place on, as a batch that could not be written is read again.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
@@ -56,7 +56,7 @@ class Rejected:
 class Batch:
     """Rows, and the checkpoint behind them, None where the source has none. `notes`: of the source in the commit.
     `said`: lines for the user. `lost`: how many rows the source had no longer. `splits`: of the plan, those whose rows
-    are in it.
+    are in it. `done`: is called once it is in the table; it raises nothing, and returns lines for the user.
     """
 
     rows: pa.Table
@@ -66,6 +66,7 @@ class Batch:
     said: Sequence[str] = ()
     lost: int = 0
     splits: Sequence[int] = ()
+    done: Callable[[], Sequence[str]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
