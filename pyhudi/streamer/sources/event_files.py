@@ -160,8 +160,8 @@ class EventFiles(SplitSource[_Plan, Sequence[EventFile]]):
     # ---- events
 
     def _commits_behind(self, at: _At) -> list[str]:
-        """The requested times of the commits whose events come next, also of one that was read in part. All of them
-        where some were archived, as they can't be told apart any more.
+        """The requested times of the commits whose events come next, also of one that was read in part. The events of
+        archived commits come with those of the first one that was not.
         """
         completed = self._meta.timeline.commits().instants
         behind = IncrementalRange(at.commit, None, IncrementalOptions(holes="BLOCK"))
@@ -172,21 +172,14 @@ class EventFiles(SplitSource[_Plan, Sequence[EventFile]]):
             if (behind.has(one.requested_time) or (at.key is not None and one.requested_time == at.commit))
             and (hole is None or one.requested_time < hole)
         )
-        return times if self._is_before_timeline(at) else times[: self._commits_max]
-
-    def _is_before_timeline(self, at: _At) -> bool:
-        since = self._meta.timeline.active_since
-        return since is None or at.commit < since
+        return times[: self._commits_max]
 
     def _events(self, at: _At, commits: Sequence[str]) -> Iterator[pa.Table]:
         """The events of these commits, in parts."""
         table = HudiTable.open(self._path, storage_options=self._store)
         names = [COMMIT_TIME, *self.columns.read(table.schema().names, self._path)]
-        if self._is_before_timeline(at):
-            scan = table.scan(names)
-        else:
-            scan = table.changes(columns=names, options={**self._range(commits), **_EVERYTHING})
-        for batch in scan.to_batches():
+        changes = table.changes(columns=names, options={**self._range(at, commits), **_EVERYTHING})
+        for batch in changes.to_batches():
             events = self.columns.flat(pa.Table.from_batches([batch]))
             time = events[COMMIT_TIME]
             is_new = pc.and_(pc.greater_equal(time, at.commit), pc.less_equal(time, commits[-1]))
@@ -195,7 +188,7 @@ class EventFiles(SplitSource[_Plan, Sequence[EventFile]]):
                 read = pc.and_(read, pc.less_equal(events["raw_key"], at.key))
             yield self._choice.of_events(events.filter(pc.and_(is_new, pc.invert(read))))
 
-    def _range(self, commits: Sequence[str]) -> Mapping[str, str]:
+    def _range(self, at: _At, commits: Sequence[str]) -> Mapping[str, str]:
         """The range of an incremental query that has all rows of these commits; it may have more."""
         by_completion = self._meta.config.format.orders_by_completion
         times = {
@@ -204,6 +197,9 @@ class EventFiles(SplitSource[_Plan, Sequence[EventFile]]):
         }
         first = min(times[commit] for commit in commits)
         before = max((time for time in times.values() if time < first), default=_ZERO)
+        since = self._meta.timeline.active_since
+        if since is None or at.commit < since:
+            before = _ZERO  # some may be archived
         return {BEGIN: before, END: max(times[commit] for commit in commits)}
 
     def _first(self, parts: Iterable[pa.Table], limit_bytes: int) -> tuple[pa.Table, bool]:
