@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TypeAlias
 
@@ -20,7 +20,7 @@ from pyhudi.formats.properties import parse_properties
 from pyhudi.model.options import KEYWORDS, OPTIONS, OptionScope, OptionSpec, Support, WriteOptions, streamer_options
 from pyhudi.model.options.catalogue import find_spec
 from pyhudi.model.options.declare import specs_of
-from pyhudi.model.options.spec import text_of
+from pyhudi.model.options.spec import ON_READ, text_of
 from pyhudi.model.options.streamer import STREAMER_PREFIX, StreamerOptions
 from pyhudi.model.options.streamer_tables import TablesOptions
 from pyhudi.storage import open_storage
@@ -77,6 +77,13 @@ _TARGET = "hoodie.streamer.target-base-path"
 _OPERATION = "hoodie.datasource.write.operation"
 _OF_SEVERAL = frozenset(spec.key for spec in specs_of(TablesOptions))
 _LISTED = " List them as [tables.NAME] or in hoodie.streamer.ingestion.tablesToBeIngested (docs/streamer.md)."
+_READS = "HoodieIncrSource"
+_OF_READS = (
+    "hoodie.datasource.read.incr.fallback.fulltablescan.enable",
+    "hoodie.datasource.read.incr.filters",
+    "hoodie.datasource.read.incr.path.glob",
+    "hoodie.read.timeline.holes.resolution.policy",
+)
 _REFUSED_WRITES = {"bootstrap": "run pyhudi.bootstrap first", "delete": "mark rows with _hoodie_is_deleted"}
 
 
@@ -92,8 +99,8 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class PipelineSettings:
-    """A checked configuration. `write`: Hudi's options of the writes; `client`: of the source's client, without a
-    prefix; `own`: keys of a source or transformer of one's own; `store`: of remote stores.
+    """A checked configuration. `write`: Hudi's options of the writes; `read`: of reads of a Hudi table that is the
+    source; `client`: of the source's client, without a prefix; `store`: of remote stores.
     """
 
     place: str
@@ -101,6 +108,7 @@ class PipelineSettings:
     write: Mapping[str, str]
     client: Mapping[str, str]
     store: Mapping[str, str]
+    read: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def target(self) -> str:
@@ -124,6 +132,7 @@ def settings_of(place: str, entries: Sequence[Entry]) -> PipelineSettings:
     """Check the entries of a table; a later one counts before an earlier one of the same key. Raises ConfigError."""
     stream: dict[str, Entry] = {}
     write: dict[str, Entry] = {}
+    read: dict[str, Entry] = {}
     client: dict[str, str] = {}
     store: dict[str, str] = {}
     for entry in entries:
@@ -133,7 +142,8 @@ def settings_of(place: str, entries: Sequence[Entry]) -> PipelineSettings:
             raise ConfigError(f"{entry.place}: {entry.key} is of several tables, and there are none.{_LISTED}")
         if spec is not None:
             _checked(spec, entry)
-            (stream if OptionScope.STREAM in spec.scopes else write)[spec.key] = entry
+            kind = read if spec.scopes == ON_READ else write
+            (stream if OptionScope.STREAM in spec.scopes else kind)[spec.key] = entry
         elif key == f"{STREAMER_PREFIX}{_COMPACTION_OFF}":
             if entry.text.lower() == "true":
                 for off, text in _COMPACTION_OFF_BY.items():
@@ -150,7 +160,15 @@ def settings_of(place: str, entries: Sequence[Entry]) -> PipelineSettings:
             raise ConfigError(f"{entry.place}: {entry.key}: there is no such key.{_nearest(key)}")
     if _TARGET not in stream:
         raise ConfigError(f'{place}: target-base-path is missing, the table\'s path: target-base-path = "/lake/t".')
-    return _settings(place, stream, write, client, store)
+    settings = _settings(place, stream, write, client, store)
+    source = settings.options.source.rpartition(".")[2]
+    for key, entry in read.items():
+        if source != _READS or key not in _OF_READS:
+            raise ConfigError(
+                f"{entry.place}: {entry.key} is of reads: in a pipeline {_READS} takes {', '.join(_OF_READS)}, and "
+                f"{source} takes none."
+            )
+    return replace(settings, read={key: entry.text for key, entry in read.items()})
 
 
 def _settings(

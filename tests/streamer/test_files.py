@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import fastavro
@@ -16,6 +17,7 @@ import pytest
 
 from pyhudi import HudiTable, Streamer
 from pyhudi.errors import ConfigError, SchemaMismatch, StorageError
+from pyhudi.storage.base import FileInfo
 from pyhudi.storage.clock import SystemClock
 from pyhudi.streamer.checkpoints import Start
 from pyhudi.streamer.json_messages import RowColumns
@@ -196,3 +198,90 @@ def test_a_file_that_only_the_reading_process_does_not_see_is_an_error_and_no_re
 
     with pytest.raises(StorageError, match=r"a is there, and was not where it was read\. On Spark all workers"):
         source.batch(plan, [(split, fetched)], columns)
+
+
+def parquet(tmp_path: Path, name: str, ms: int, **columns: object) -> None:
+    (tmp_path / "in").mkdir(exist_ok=True)
+    pq.write_table(pa.table(columns), tmp_path / "in" / name)
+    os.utime(tmp_path / "in" / name, ns=(ms * 10**6, ms * 10**6))
+
+
+def test_files_of_an_old_and_a_new_schema_may_be_in_one_batch_and_in_several(tmp_path: Path) -> None:
+    settings = config(tmp_path, "ParquetDFSSource")
+    parquet(tmp_path, "a", 1000, id=pa.array([1], pa.int32()), v=pa.array([1], pa.int32()), gone=["x"])
+    parquet(tmp_path, "b", 2000, new=[1.5], v=pa.array([2**40]), id=pa.array([2]))
+    assert Streamer(settings).run().rows == 2
+    parquet(tmp_path, "c", 3000, v=pa.array([3], pa.int32()), id=pa.array([3], pa.int32()), renamed=["y"])
+    assert Streamer(settings).run().rows == 1
+
+    assert [[*row.values()] for row in rows(tmp_path)] == [
+        [1, 1, "x", None, None],
+        [2, 2**40, None, 1.5, None],
+        [3, 3, None, None, "y"],
+    ]
+    assert [str(kind) for kind in HudiTable.open(tmp_path / "t").schema().types[:2]] == ["int64", "int64"]
+
+
+def test_a_file_whose_columns_have_other_types_is_named_and_goes_into_quarantine_alone(tmp_path: Path) -> None:
+    quarantine = {"hoodie.errortable.enable": True, "hoodie.errortable.base.path": str(tmp_path / "q")}
+    share = {"hoodie.pyhudi.streamer.quarantine.max.share": 1}
+    parquet(tmp_path, "a", 1000, id=[1], v=[1])
+    parquet(tmp_path, "b", 2000, id=[2], v=[[1]])
+    parquet(tmp_path, "c", 3000, id=[3], v=[3])
+    with pytest.raises(SchemaMismatch, match=r"the first is b: its rows don't fit: .*Field v .*Nothing was written"):
+        Streamer(config(tmp_path, "ParquetDFSSource")).run()
+
+    settings = config(tmp_path, "ParquetDFSSource", **quarantine, **share)
+    assert Streamer(settings).run().rejected == 1
+    parquet(tmp_path, "d", 4000, id=[4], v=["text"])
+    parquet(tmp_path, "e", 5000, id=[5], v=[5])
+    assert Streamer(settings).run().rejected == 1
+    assert [row["id"] for row in rows(tmp_path)] == [1, 3, 5]
+    aside = HudiTable.open(tmp_path / "q").scan(meta_columns=False).to_arrow().to_pylist()
+    assert sorted(row["position"] for row in aside) == ["b", "d"]
+    assert "the table has int64, the data string" in {row["position"]: row["reason"] for row in aside}["d"]
+
+
+def test_files_of_one_second_are_cut_where_memory_ends_and_none_is_lost_or_comes_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_FILES_MAX", 2)
+    monkeypatch.setattr(files, "_NOTED_MAX", 1)
+    monkeypatch.setattr(files, "_HELD_MAX", 3)
+    settings = config(tmp_path, op="INSERT")
+    for number in range(5):
+        made(tmp_path, f"f{number}", {"id": number}, ms=7000)
+    first = Streamer(settings).run()
+    assert (first.rows, first.checkpoint) == (2, "6999"), "Hudi, too, would find the others"
+    made(tmp_path, "f00", {"id": 5}, ms=7000)
+    made(tmp_path, "g", {"id": 6}, ms=8000)
+
+    assert Streamer(settings).run(until_empty=True).rows == 5
+    assert [row["id"] for row in rows(tmp_path)] == [0, 1, 2, 3, 4, 5, 6]
+    assert HudiTable.open(tmp_path / "t").history()[0].extra["deltastreamer.checkpoint.key"] == "8000"
+
+
+def test_of_a_folder_with_100_000_files_the_oldest_are_found_in_bounded_memory_by_one_listing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = 0
+
+    class Bucket:
+        def walk(self, path: str) -> Iterator[FileInfo]:
+            nonlocal listed
+            listed += 1
+            for number in range(100_000):
+                yield FileInfo(f"day/{number:06}.json", 1000, (number * 7919) % 100_000 + 1)
+
+    settings = load_settings(config(tmp_path))
+    source = files.JsonFiles(SourceSetting(settings, SystemClock()))
+    monkeypatch.setattr(source, "storage", Bucket())
+    held: list[int] = []
+    first = files._first
+    monkeypatch.setattr(files, "_first", lambda some, limit: (held.append(len(some)), first(some, limit))[1])
+
+    plan = source.plan(Start(None), None)
+
+    assert plan is not None
+    assert [file.modified_ms for file in plan.files] == list(range(1, 10_001))
+    assert (listed, max(held)) == (1, 50_001)

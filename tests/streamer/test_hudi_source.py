@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from pyhudi import HudiTable, Streamer, write_hudi
-from pyhudi.errors import ConfigError, TableNotFound
+from pyhudi.errors import ConfigError, RangeNotReadable, TableNotFound
 
 V1, V2 = "deltastreamer.checkpoint.key", "streamer.checkpoint.key.v2"
 STRATEGY = "hoodie.streamer.source.hoodieincr.missing.checkpoint.strategy"
@@ -81,3 +81,75 @@ def test_a_table_that_is_not_there_is_said_before_anything_starts(tmp_path: Path
         Streamer(config(tmp_path, **ALL))
     with pytest.raises(ConfigError, match=r"hoodieincr\.path is missing"):
         Streamer(config(tmp_path, **{"hoodie.streamer.source.hoodieincr.path": None}))
+
+
+FALLBACK = "hoodie.datasource.read.incr.fallback.fulltablescan.enable"
+
+
+def test_commits_whose_files_were_cleaned_are_an_error_that_says_the_way_on(tmp_path: Path) -> None:
+    keep = {"hoodie.keep.min.commits": 2, "hoodie.keep.max.commits": 3, "hoodie.clean.commits.retained": 1}
+
+    def written(number: int) -> None:
+        write_hudi(tmp_path / "s", pa.table({"id": [number], "v": [number]}), record_key="id", options=keep)
+
+    written(0)
+    settings = config(tmp_path, **ALL)
+    Streamer(settings).run()
+    for number in range(1, 9):
+        written(number)
+
+    with pytest.raises(RangeNotReadable, match=rf"deleted by cleaning.*{FALLBACK}=true"):
+        Streamer(settings).run()
+    assert ids(tmp_path) == [0]
+    Streamer({**settings, FALLBACK: True}).run(until_empty=True)
+    assert ids(tmp_path) == list(range(9))
+
+
+def test_options_of_reads_are_the_hudi_sources_alone(tmp_path: Path) -> None:
+    source(tmp_path, 3)
+    filtered = config(tmp_path, **ALL, **{"hoodie.datasource.read.incr.filters": "v > 0"})
+    assert Streamer(filtered).run().rows == 2
+    with pytest.raises(ConfigError, match=r"is of reads: in a pipeline HoodieIncrSource takes .*JsonDFSSource takes"):
+        Streamer({**filtered, "source-class": "JsonDFSSource"})
+    with pytest.raises(ConfigError, match=r"begin\.instanttime is of reads"):
+        Streamer({**filtered, "hoodie.datasource.read.begin.instanttime": "earliest"})
+    with pytest.raises(ConfigError, match="Use BLOCK, the default, or FAIL"):
+        Streamer({**filtered, "hoodie.read.timeline.holes.resolution.policy": "USE_TRANSITION_TIME"})
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("version", [6, 9])
+def test_services_at_the_source_bring_no_row_again(tmp_path: Path, kind: str, version: int) -> None:
+    options = {"hoodie.datasource.write.table.type": kind, "hoodie.write.table.version": version}
+
+    def written(*numbers: int) -> None:
+        rows = pa.table({"id": numbers, "v": numbers})
+        write_hudi(tmp_path / "s", rows, record_key="id", options=options)
+
+    written(0, 1)
+    written(1, 2)
+    settings = config(tmp_path, **ALL)
+    Streamer(settings).run()
+    HudiTable.open(tmp_path / "s").cluster()
+    assert Streamer(settings).run().rows == 0
+    written(3)
+    if kind == "MERGE_ON_READ":
+        HudiTable.open(tmp_path / "s").compact()
+    written(4)
+    assert Streamer(settings).run(until_empty=True).rows == 2
+    assert ids(tmp_path) == [0, 1, 2, 3, 4]
+
+
+def test_the_columns_of_the_source_may_come_go_and_widen(tmp_path: Path) -> None:
+    settings = config(tmp_path, **ALL)
+    nulls = {"hoodie.write.set.null.for.missing.columns": "true"}
+    first = pa.table({"id": [1], "v": pa.array([1], pa.int32()), "gone": ["x"]})
+    write_hudi(tmp_path / "s", first, record_key="id")
+    Streamer(settings).run()
+    second = pa.table({"id": [2], "v": [2**40], "gone": ["y"], "new": [1.5]})
+    write_hudi(tmp_path / "s", second, record_key="id", schema_mode="merge")
+    write_hudi(tmp_path / "s", pa.table({"id": [3], "v": [3], "new": [2.5]}), record_key="id", options=nulls)
+    Streamer(settings).run()
+
+    found = HudiTable.open(tmp_path / "t").scan(meta_columns=False).to_arrow().sort_by("id").to_pylist()
+    assert [[*row.values()] for row in found] == [[1, 1, "x", None], [2, 2**40, "y", 1.5], [3, 3, None, 2.5]]

@@ -28,7 +28,7 @@ from pyhudi.storage.base import Storage
 from pyhudi.streamer.checkpoints import Start
 from pyhudi.streamer.json_messages import RowColumns, typed_columns
 from pyhudi.streamer.sources.event_columns import GCS, S3, EventColumns, FileChoice
-from pyhudi.streamer.sources.file_formats import FORMATS, grouped
+from pyhudi.streamer.sources.file_formats import FORMATS, FileColumns, grouped
 from pyhudi.streamer.sources.read_events import READ_EVENTS, ReadEvents, digest_of
 from pyhudi.streamer.sources.source import Batch, Fetched, Rejected, SourceSetting, SplitSource
 from pyhudi.table import HudiTable
@@ -97,7 +97,7 @@ class EventFiles(SplitSource[_Plan, Sequence[EventFile]]):
         self._path, self._commits_max = options.hudi.path, options.hudi.num_instants
         self._options = options.event_files
         self._choice = FileChoice.of(self._options, has_csv_header=options.files.has_csv_header)
-        self._store = setting.settings.store
+        self._settings, self._store = setting.settings, setting.settings.store
         self._scheme = self.columns.scheme or self._options.scheme.lower()
         self._meta = MetaClient.load(open_storage(self._path, self._store))
         self._buckets: dict[str, Storage] = {}
@@ -132,6 +132,7 @@ class EventFiles(SplitSource[_Plan, Sequence[EventFile]]):
         tables: list[pa.Table] = []
         rejected: list[Rejected] = []
         said: list[str] = []
+        fitting = FileColumns(columns, self._settings)
         for file in split:
             self._bucket(file.bucket)
         with ThreadPoolExecutor(_THREADS, thread_name_prefix="hudi-files") as pool:
@@ -139,9 +140,13 @@ class EventFiles(SplitSource[_Plan, Sequence[EventFile]]):
                 if part is None:
                     said.append(f"{file.bucket}/{file.key} was removed before it was read")
                     continue
-                rejected += part[1]
-                if part[0].num_columns:
-                    tables.append(part[0])
+                rows, refused = part
+                if problem := fitting.problem_of(rows):
+                    rejected.append(Rejected(f"{file.bucket}/{file.key}", "", problem))
+                    continue
+                rejected += refused
+                if rows.num_columns:
+                    tables.append(rows)
         return Fetched(typed_columns(tables) if tables else columns.schema.empty_table(), rejected, "", said)
 
     def batch(self, plan: _Plan, fetched: Iterable[tuple[Sequence[EventFile], Fetched]], columns: RowColumns) -> Batch:

@@ -9,17 +9,32 @@ from typing import IO, Any, Literal, TypeAlias, TypeVar, cast
 import fastavro
 import pyarrow as pa
 
+from pyhudi.errors import SchemaMismatch
 from pyhudi.formats.avro.schema import arrow_from_avro
+from pyhudi.schema.evolution import evolve
+from pyhudi.schema.projection import project
 from pyhudi.storage.base import Storage
-from pyhudi.streamer.json_messages import RowColumns, decode_json
+from pyhudi.streamer.json_messages import RowColumns, decode_json, typed_columns
+from pyhudi.streamer.settings import PipelineSettings
 from pyhudi.streamer.sources.source import Rejected
 from pyhudi.table.row_files.csv_rows import csv_reader, csv_types
 
-__all__ = ["FORMATS", "RowsOfFile", "avro_rows", "csv_rows", "grouped", "json_rows", "orc_rows", "parquet_rows"]
+__all__ = [
+    "FORMATS",
+    "FileColumns",
+    "RowsOfFile",
+    "avro_rows",
+    "csv_rows",
+    "grouped",
+    "json_rows",
+    "orc_rows",
+    "parquet_rows",
+]
 
 RowsOfFile: TypeAlias = "Callable[[Storage, str, RowColumns], tuple[pa.Table, list[Rejected]]]"
 
 FileT = TypeVar("FileT")
+_KIND_CHANGE = "hoodie.pyhudi.schema.allow.kind.change"
 
 
 def grouped(files: Sequence[FileT], sizes_bytes: Sequence[int], parts: int) -> list[list[FileT]]:
@@ -33,6 +48,34 @@ def grouped(files: Sequence[FileT], sizes_bytes: Sequence[int], parts: int) -> l
         groups[-1].append(file)
         behind_bytes += size_bytes
     return groups
+
+
+class FileColumns:
+    """The columns of the files of a batch, of which each has to fit the table and the files before it."""
+
+    def __init__(self, columns: RowColumns, settings: PipelineSettings) -> None:
+        self._columns = columns
+        self._allows_kinds = settings.write.get(_KIND_CHANGE, "").lower() == "true"
+        self._before = pa.schema([])
+
+    def problem_of(self, rows: pa.Table) -> str | None:
+        """Why a file's rows don't fit; None for those that do, whose columns the next ones have to fit."""
+        table = self._columns.schema
+        try:
+            if self._columns.is_whole:
+                project(rows, table)
+            elif table.names:
+                evolve(
+                    table,
+                    rows.schema,
+                    null_for_missing=True,
+                    schema_mode="merge",
+                    allow_kind_change=self._allows_kinds,
+                )
+            self._before = typed_columns([self._before.empty_table(), rows.schema.empty_table()]).schema
+        except SchemaMismatch as error:
+            return f"its rows don't fit: {error}"[:500]
+        return None
 
 
 def json_rows(storage: Storage, path: str, columns: RowColumns) -> tuple[pa.Table, list[Rejected]]:

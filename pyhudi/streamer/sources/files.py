@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ from pyhudi.storage.base import FileInfo, Storage
 from pyhudi.streamer.checkpoints import Start
 from pyhudi.streamer.json_messages import RowColumns, typed_columns
 from pyhudi.streamer.sources.file_formats import (
+    FileColumns,
     RowsOfFile,
     avro_rows,
     csv_rows,
@@ -36,6 +37,8 @@ __all__ = ["READ_FILES", "AvroFiles", "CsvFiles", "JsonFiles", "OrcFiles", "Parq
 
 READ_FILES = "pyhudi.streamer.read.files"  # a key of extra metadata
 _LIMIT_BYTES = 512 << 20
+_FILES_MAX = 10_000  # of a batch
+_HELD_MAX = 50_000  # of a listing, whose first ones are looked for
 _NOTED_MAX = 5_000  # files of a note, 16 bytes each
 _LONG_MIN = -(2**63)
 _PAIR = struct.Struct("<qQ")
@@ -71,7 +74,8 @@ class _Read:
         newest = sorted(times.items(), key=lambda pair: pair[1], reverse=True)
         if len(newest) <= _NOTED_MAX:
             return _Read(self.floor_ms, times)
-        floor = newest[_NOTED_MAX][1]
+        # Of the newest time more may come.
+        floor = min(newest[_NOTED_MAX][1], newest[0][1] - 1)
         return _Read(max(self.floor_ms, floor), {digest: ms for digest, ms in newest if ms > floor})
 
     def note(self) -> str:
@@ -81,11 +85,14 @@ class _Read:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The files of a batch, the oldest first. `text`: the checkpoint that it begins at."""
+    """The files of a batch, the oldest first. `text`: the checkpoint that it begins at. `is_cut`: there is another file
+    of the last one's time.
+    """
 
     seen: _Read
     text: str | None
     files: Sequence[FileInfo]
+    is_cut: bool
 
 
 class FilesSource(SplitSource[_Plan, Sequence[FileInfo]]):
@@ -94,7 +101,7 @@ class FilesSource(SplitSource[_Plan, Sequence[FileInfo]]):
     rows_of: RowsOfFile
 
     def __init__(self, setting: SourceSetting) -> None:
-        self._options = setting.settings.options
+        self._settings, self._options = setting.settings, setting.settings.options
         files = self._options.files
         if files.root is None:
             raise ConfigError(f"{setting.settings.place}: hoodie.streamer.source.dfs.root is missing: a folder.")
@@ -104,8 +111,8 @@ class FilesSource(SplitSource[_Plan, Sequence[FileInfo]]):
     def plan(self, start: Start, limit: int | None) -> _Plan | None:
         """The oldest files that were not read."""
         seen = _Read.of(start)
-        files = list(_oldest_first(self.storage, seen, limit or _LIMIT_BYTES))
-        return _Plan(seen, start.text, files) if files else None
+        files, is_cut = _oldest_first(self.storage, seen, limit or _LIMIT_BYTES)
+        return _Plan(seen, start.text, files, is_cut) if files else None
 
     def splits(self, plan: _Plan, parts: int) -> Sequence[Sequence[FileInfo]]:
         """Groups of files."""
@@ -119,6 +126,7 @@ class FilesSource(SplitSource[_Plan, Sequence[FileInfo]]):
         tables: list[pa.Table] = []
         rejected: list[Rejected] = []
         waits = False
+        fitting = FileColumns(columns, self._settings)
         for number, file in enumerate(split):
             try:
                 table, refused = self._whole(file, columns)
@@ -134,6 +142,9 @@ class FilesSource(SplitSource[_Plan, Sequence[FileInfo]]):
                     break
                 table, refused = None, [Rejected(file.path, "", f"the file can't be read: {error}"[:500])]
             done.append(number)
+            problem = None if table is None else fitting.problem_of(table)
+            if problem is not None:
+                table, refused = None, [Rejected(file.path, "", problem)]
             rejected += refused
             if table is not None and table.num_columns:
                 tables.append(table)
@@ -156,7 +167,10 @@ class FilesSource(SplitSource[_Plan, Sequence[FileInfo]]):
             return Batch(columns.schema.empty_table(), plan.text or str(_LONG_MIN), said=said)
         rows = typed_columns([part.rows for part in parts])
         rejected = [one for part in parts for one in part.rejected]
-        newest = max([file.modified_ms for file in done] + ([] if plan.text is None else [_milliseconds(plan.text)]))
+        newest = max(file.modified_ms for file in done)
+        if plan.is_cut and newest == plan.files[-1].modified_ms:
+            newest -= 1  # for Hudi, which would leave the others out
+        newest = newest if plan.text is None else max(newest, _milliseconds(plan.text))
         notes = {READ_FILES: plan.seen.with_files(done).note()}
         return Batch(rows, str(newest), rejected, notes, said, splits=range(len(parts)))
 
@@ -218,18 +232,31 @@ class AvroFiles(FilesSource):
     rows_of = staticmethod(avro_rows)
 
 
-def _oldest_first(storage: Storage, seen: _Read, limit_bytes: int) -> Iterator[FileInfo]:
-    """The files to read, as many as the limit allows; those of one millisecond stay together."""
-    files = sorted(
-        (file for file in storage.walk("") if file.size_bytes and not _is_hidden(file.path) and not seen.has(file)),
-        key=lambda file: (file.modified_ms, file.path),
-    )
-    size_bytes, last_ms = 0, _LONG_MIN
-    for file in files:
-        if size_bytes and size_bytes + file.size_bytes > limit_bytes and file.modified_ms != last_ms:
-            return
-        size_bytes, last_ms = size_bytes + file.size_bytes, file.modified_ms
-        yield file
+def _oldest_first(storage: Storage, seen: _Read, limit_bytes: int) -> tuple[list[FileInfo], bool]:
+    """The files to read, as many as the limit allows, and whether one of the last one's time is left. Those of one
+    millisecond stay together, as Hudi's checkpoint has to have them, if memory allows: object stores count in seconds.
+    """
+    files: list[FileInfo] = []
+    is_cut = False
+    for file in storage.walk(""):
+        if file.size_bytes and not _is_hidden(file.path) and not seen.has(file):
+            files.append(file)
+            if len(files) > _HELD_MAX:
+                files, is_cut = _first(files, limit_bytes)
+    files, is_cut_now = _first(files, limit_bytes)
+    return files, is_cut or is_cut_now
+
+
+def _first(files: list[FileInfo], limit_bytes: int) -> tuple[list[FileInfo], bool]:
+    files.sort(key=lambda file: (file.modified_ms, file.path))
+    size_bytes = 0
+    for number, file in enumerate(files):
+        size_bytes += file.size_bytes
+        is_full = number >= _FILES_MAX or size_bytes > max(limit_bytes, _LIMIT_BYTES)
+        is_of_last = number > 0 and file.modified_ms == files[number - 1].modified_ms
+        if number and (is_full or (size_bytes > limit_bytes and not is_of_last)):
+            return files[:number], is_of_last
+    return files, False
 
 
 def _is_hidden(path: str) -> bool:

@@ -32,7 +32,6 @@ _ZERO = "00000000000000"
 _TIME = re.compile(r"\d{14}|\d{17}", re.ASCII)
 _BY_REQUEST, _BY_COMPLETION = "resumeFromInstantRequestTime", "resumeFromInstantCompletionTime"
 _HOLES = "hoodie.read.timeline.holes.resolution.policy"
-_BLOCKING = IncrementalOptions(holes="BLOCK")
 
 
 class HudiSource:
@@ -43,6 +42,12 @@ class HudiSource:
         if self._options.path is None:
             raise ConfigError(f"{setting.settings.place}: hoodie.streamer.source.hoodieincr.path is missing: a table.")
         self._store = setting.settings.store
+        self._read = {_HOLES: "BLOCK", **setting.settings.read}
+        if self._read[_HOLES].upper() == "USE_TRANSITION_TIME":
+            raise ConfigError(
+                f"{setting.settings.place}: {_HOLES}=USE_TRANSITION_TIME: a checkpoint is the time that the table's "
+                "version orders commits by. Use BLOCK, the default, or FAIL."
+            )
         self._meta = MetaClient.load(open_storage(self._options.path, self._store))
 
     @property
@@ -59,12 +64,13 @@ class HudiSource:
         """The next commits as an incremental query, and the checkpoint behind them; None when there are none."""
         self._meta = meta = self._meta.reload()
         begin = self._begin(start)
-        end = end_of_batch(meta, begin, _BLOCKING, SourceOptions(max_commits=self._options.num_instants))
+        blocking = IncrementalOptions(holes=self._read[_HOLES].upper())
+        end = end_of_batch(meta, begin, blocking, SourceOptions(max_commits=self._options.num_instants))
         if end <= begin:
             return None
         assert self._options.path is not None
         table = HudiTable.open(self._options.path, spark, storage_options=self._store)
-        return table.changes(meta_columns=False, options={BEGIN: begin or _ZERO, END: end, _HOLES: "BLOCK"}), end
+        return table.changes(meta_columns=False, options={**self._read, BEGIN: begin or _ZERO, END: end}), end
 
     def close(self) -> None:
         """Nothing is open."""
