@@ -23,7 +23,10 @@ from pyhudi.formats.timeline.bodies import Body, NewBody
 from pyhudi.java.hashes import hash_id_64
 from pyhudi.locks.base import LockOptions, Pauses, retry_until
 from pyhudi.locks.renewal import Renewal
+from pyhudi.model.options.aws import AwsOptions
+from pyhudi.model.options.concurrency import DynamoOptions
 from pyhudi.redaction import quoted
+from pyhudi.storage.aws_session import aws_session
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
 
@@ -51,7 +54,7 @@ class DynamoLock:
             raise ConfigError(f"{_KEY}table is not given: the DynamoDB table that holds the locks of all writers.")
         self._table, self._key = options.table, self._name(settings, storage)
         self._settings, self._clock = settings, clock
-        self._client, self._errors = _client(options.region, options.endpoint_url)
+        self._client, self._errors = _client(options, settings.aws)
         self._owner = f"{clock.new_uuid()} (process {os.getpid()} on {socket.gethostname()})"
         wait = settings.retry_wait_ms
         self._pauses = _PAUSES if wait is None else (wait / 1000, wait / 1000)
@@ -252,15 +255,16 @@ class _ConditionFailed(Exception):
     """Another process has changed the item."""
 
 
-def _client(region: str | None, endpoint_url: str | None) -> tuple[object, ModuleType]:
+def _client(options: DynamoOptions, aws: AwsOptions) -> tuple[object, ModuleType]:
     try:
-        session = importlib.import_module("boto3.session")
         errors = importlib.import_module("botocore.exceptions")
+        session = aws_session(aws, options.region, "The lock provider DYNAMODB")
+        return session.client("dynamodb", region_name=options.region, endpoint_url=options.endpoint_url), errors
     except ImportError as error:
         raise ConfigError(
             "The lock provider DYNAMODB needs the package boto3: install the extra `pyhudi[dynamodb]`."
         ) from error
-    try:
-        return session.Session().client("dynamodb", region_name=region, endpoint_url=endpoint_url), errors
     except (errors.BotoCoreError, ValueError) as error:
-        raise ConfigError(f"The lock provider DYNAMODB can't be used: {error} See {_KEY}region.") from error
+        raise ConfigError(
+            f"The lock provider DYNAMODB can't be used: {error} See {_KEY}region and hoodie.aws.access.key."
+        ) from error

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from pyhudi.errors import ConfigError, StorageError
 from pyhudi.model.options.glue_sync import GlueOptions
 from pyhudi.model.options.syncing import SyncOptions
+from pyhudi.storage.aws_session import aws_session
 from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.sync.catalog import (
     Alteration,
@@ -65,15 +66,7 @@ def open_glue(options: SyncOptions) -> GlueCatalog:
 
 
 def _client(options: GlueOptions) -> Any:
-    if bool(options.access_key) != bool(options.secret_key):
-        raise ConfigError("AWS Glue needs both hoodie.aws.access.key and hoodie.aws.secret.key, found one of them.")
-    boto, errors = importlib.import_module("boto3"), importlib.import_module("botocore.exceptions")
-    session = boto.session.Session(
-        aws_access_key_id=options.access_key,
-        aws_secret_access_key=options.secret_key,
-        aws_session_token=options.session_token,
-        region_name=options.region,
-    )
+    errors = importlib.import_module("botocore.exceptions")
     threads = max(options.all_read_threads, options.changed_read_threads, options.change_threads)
     config = importlib.import_module("botocore.config").Config(
         connect_timeout=_CONNECT_TIMEOUT_S,
@@ -82,30 +75,13 @@ def _client(options: GlueOptions) -> Any:
         max_pool_connections=max(threads, 10),
     )
     try:
-        if options.role_arn:
-            session = _with_role(boto, session, options)
+        session = aws_session(options.aws, options.region, "AWS Glue")
         return session.client("glue", endpoint_url=options.endpoint_url, config=config)
-    except errors.ClientError as error:
-        raise StorageError(f"AWS Glue: the role {options.role_arn} can't be assumed: {error}") from error
     except (errors.BotoCoreError, ValueError) as error:
         raise ConfigError(
             f"AWS Glue can't be used: {error} See hoodie.aws.glue.region, hoodie.aws.glue.endpoint and "
             "hoodie.aws.access.key in docs/catalogs.md."
         ) from error
-
-
-def _with_role(boto: Any, session: Any, options: GlueOptions) -> Any:
-    external = {"ExternalId": options.role_external_id} if options.role_external_id else {}
-    answer = session.client("sts").assume_role(
-        RoleArn=options.role_arn, RoleSessionName=options.role_session_name, **external
-    )
-    credentials = answer["Credentials"]
-    return boto.session.Session(
-        aws_access_key_id=credentials["AccessKeyId"],
-        aws_secret_access_key=credentials["SecretAccessKey"],
-        aws_session_token=credentials["SessionToken"],
-        region_name=session.region_name,
-    )
 
 
 class GlueCatalog:

@@ -178,6 +178,43 @@ def test_a_lease_is_renewed_and_then_deleted(opener: Opener) -> None:
     assert lock.owner_note == "nobody"
 
 
+def test_dynamodb_logs_in_with_hudis_keys_and_takes_a_role_on(
+    moto_port: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_ENDPOINT_URL_STS", f"http://127.0.0.1:{moto_port}")
+    given = {
+        "hoodie.write.lock.provider": "org.apache.hudi.aws.transaction.lock.DynamoDBBasedLockProvider",
+        "hoodie.write.lock.dynamodb.table": "locks",
+        "hoodie.write.lock.dynamodb.partition_key": "login",
+        "hoodie.write.lock.dynamodb.region": "us-east-1",
+        "hoodie.write.lock.dynamodb.endpoint_url": f"http://127.0.0.1:{moto_port}",
+    }
+    keys = {"hoodie.aws.access.key": "AKIA", "hoodie.aws.secret.key": "very-secret", "hoodie.aws.session.token": "t"}
+    role = {**keys, "hoodie.aws.role.arn": "arn:aws:iam::123456789012:role/lake"}
+
+    def opened(options: dict[str, str]) -> DynamoLock:
+        lock = open_lock(WriteOptions.parse({**given, **options}).lock, MemoryStorage(), SystemClock())
+        assert isinstance(lock, DynamoLock)
+        return lock
+
+    own, taken_on = opened(keys), opened(role)
+
+    assert own._client._request_signer._credentials.access_key == "AKIA"  # type: ignore[attr-defined]
+    assert taken_on._client._request_signer._credentials.access_key.startswith("ASIA")  # type: ignore[attr-defined]
+    assert own.try_acquire(0)
+    assert not taken_on.try_acquire(0)
+    own.release()
+    with pytest.raises(StorageError, match="no answer: Unable to locate credentials"):
+        opened({})
+    with pytest.raises(ConfigError, match=r"DYNAMODB needs both of hoodie\.aws\.access\.key and") as raised:
+        opened({"hoodie.aws.secret.key": "very-secret"})
+    assert "very-secret" not in str(raised.value)
+
+
 @pytest.mark.thorough
 def test_an_item_that_nobody_renews_is_taken_over(moto_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")

@@ -18,6 +18,7 @@ from pyhudi.cli.main import main
 from pyhudi.errors import ConfigError, StorageError, TableExists
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
+from pyhudi.model.options.aws import AwsOptions
 from pyhudi.model.options.glue_sync import GlueOptions
 from pyhudi.storage import open_storage
 from pyhudi.storage.clock import SystemClock
@@ -550,8 +551,8 @@ def test_without_a_region_credentials_or_an_answer_the_error_says_so_at_once(mon
 @pytest.mark.usefixtures("nowhere")
 def test_credentials_are_those_of_options_or_of_a_role() -> None:
     mock_aws = pytest.importorskip("moto").mock_aws
-    keys = GlueOptions(region="eu-west-1", access_key="AKIA", secret_key="s", session_token="t")
-    role = replace(keys, role_arn="arn:aws:iam::123456789012:role/lake", role_external_id="lake")
+    keys = GlueOptions(region="eu-west-1", aws=AwsOptions("AKIA", "s", "t"))
+    role = replace(keys, aws=replace(keys.aws, role_arn="arn:aws:iam::123456789012:role/lake", role_external_id="lake"))
 
     with mock_aws():
         own, taken_on = glue_module._client(keys), glue_module._client(role)
@@ -565,7 +566,8 @@ def test_credentials_are_those_of_options_or_of_a_role() -> None:
 def test_secrets_are_shown_nowhere() -> None:
     options = WriteOptions.parse({"hoodie.aws.secret.key": "very-secret", "hoodie.aws.session.token": "very-secret"})
 
-    assert options.sync.glue.secret_key == "very-secret"
+    assert options.sync.glue.aws.secret_key == "very-secret"
+    assert options.lock.aws.secret_key == "very-secret"
     assert "very-secret" not in repr(options)
 
 

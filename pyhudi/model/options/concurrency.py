@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from pyhudi.errors import ConfigError
+from pyhudi.model.options.aws import AwsOptions
 from pyhudi.model.options.declare import Values, milliseconds, option, own_texts, parse, part
 from pyhudi.model.options.index import INDEX_TYPE, IndexOptions
 from pyhudi.model.options.operation import OperationOptions
@@ -337,6 +338,7 @@ class LockOptions:
     zookeeper: ZookeeperOptions = part(ZookeeperOptions)
     dynamo: DynamoOptions = part(DynamoOptions)
     hive: HiveLockOptions = part(HiveLockOptions)
+    aws: AwsOptions = field(default_factory=AwsOptions)  # declared beside Glue's options
     table_name: str | None = None
     own_texts: Mapping[str, str] = field(default_factory=dict)
 
@@ -346,6 +348,7 @@ def lock_options(values: Values) -> LockOptions:
     options = parse(LockOptions, values)
     return replace(
         options,
+        aws=parse(AwsOptions, values),
         table_name=values.texts.get(TABLE_NAME) or None,
         own_texts=own_texts(LOCK_PROVIDER, options.provider or "", values),
     )

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from pyhudi.errors import ConfigError
-from pyhudi.model.options.declare import option
+from pyhudi.model.options.aws import AwsOptions
+from pyhudi.model.options.declare import option, part
 from pyhudi.model.options.spec import Kind
 
 __all__ = ["GlueOptions"]
@@ -120,23 +121,4 @@ class GlueOptions:
     endpoint_url: str | None = option(
         "hoodie.aws.glue.endpoint", None, "Glue: another endpoint than the region's.", Kind.TEXT
     )
-    access_key: str | None = option(
-        "hoodie.aws.access.key",
-        None,
-        "Glue: id of an access key. Unset: the credentials of the environment.",
-        Kind.TEXT,
-        secret=True,
-    )
-    secret_key: str | None = option(
-        "hoodie.aws.secret.key", None, "Glue: the secret of the access key.", Kind.TEXT, secret=True
-    )
-    session_token: str | None = option(
-        "hoodie.aws.session.token", None, "Glue: the token of a temporary access key.", Kind.TEXT, secret=True
-    )
-    role_arn: str | None = option(
-        "hoodie.aws.role.arn", None, "Glue: the role that the credentials take on.", Kind.TEXT
-    )
-    role_session_name: str = option("hoodie.aws.role.session.name", "hoodie", "Glue: what that session is called.")
-    role_external_id: str | None = option(
-        "hoodie.aws.role.external.id", None, "Glue: the external id that the role asks for.", Kind.TEXT
-    )
+    aws: AwsOptions = part(AwsOptions)
