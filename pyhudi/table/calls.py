@@ -366,8 +366,20 @@ def session_zone(spark: SparkSession | None) -> tzinfo | None:
     return zone_of(spark)
 
 
-def open_place(path: PathLike, storage_options: Mapping[str, object] | None, spark: SparkSession | None) -> Storage:
-    """The storage of a path, by these of Hadoop's keys, which override the session's `spark.hadoop.fs.*`."""
+def open_place(
+    path: PathLike | Storage, storage_options: Mapping[str, object] | None, spark: SparkSession | None
+) -> Storage:
+    """The storage of a path, by these of Hadoop's keys, which override the session's `spark.hadoop.fs.*`.
+
+    Raises: ConfigError for options beside a storage, which has its own.
+    """
+    if isinstance(path, Storage):
+        if storage_options:
+            raise ConfigError(
+                f"{path.root} is given as a storage, which has its own options, together with storage_options "
+                f"({', '.join(sorted(map(str, storage_options)))}). Leave them out, or give the path as text."
+            )
+        return path
     options = storage_options or {}
     if spark is None:
         return open_storage(path, options)

@@ -82,7 +82,7 @@ def import_table(
     Raises:  ConfigError for an unknown kind and a missing library (`pip install 'pyhudi[iceberg]'`, `'pyhudi[delta]'`),
              TableExists, StorageError when the library can't read the source.
     """
-    storage = path if isinstance(path, Storage) else open_place(path, storage_options, None)
+    storage = open_place(path, storage_options, None)
     place = open_storage(source)
     kind = (kind or _kind_of(place)).lower()
     if kind not in KINDS:

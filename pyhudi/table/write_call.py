@@ -111,7 +111,7 @@ def write_hudi(
     Raises:  HudiError; unless the call returns, nothing is visible.
     """
     session = spark if spark is not None else getattr(data, "sparkSession", None)
-    storage = path if isinstance(path, Storage) else open_place(path, storage_options, session)
+    storage = open_place(path, storage_options, session)
     columns = {"record_key": record_key, "partition_by": partition_by, "ordering": ordering}
     table = {"table_name": table_name, "table_type": table_type, "table_version": table_version, "index": index}
     arguments = {**columns, **table, "schema_mode": schema_mode, "operation": operation}

@@ -19,6 +19,7 @@ from pyhudi.errors import CorruptFile
 from pyhudi.formats.timeline.bodies import Body
 from pyhudi.model.commit import CommitMetadata, CommitTotals
 from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.model.plans import CleanMetadata, CleanPlan
 from pyhudi.model.table_config import TableConfig
 from pyhudi.storage.base import Storage
 
@@ -61,6 +62,24 @@ class ArchiveLogInstant:
         """Like `commit`, with the write stats in sum."""
         commit = self.commit()
         return None if commit is None else CommitTotals.of(commit)
+
+    def clean(self) -> CleanMetadata | None:
+        """See `ArchivedInstant`."""
+        from pyhudi.formats.timeline.clean_plans import clean_metadata_of
+
+        body = (self.entries.get(State.COMPLETED.name) or {}).get("hoodieCleanMetadata")
+        return None if body is None else clean_metadata_of(body, self._name)
+
+    def clean_plan(self) -> CleanPlan | None:
+        """See `ArchivedInstant`."""
+        from pyhudi.formats.timeline.clean_plans import clean_plan_of
+
+        body = next((body for entry in self.entries.values() if (body := entry.get("hoodieCleanerPlan"))), None)
+        return None if body is None else clean_plan_of(body, self._name)
+
+    @property
+    def _name(self) -> str:
+        return f"archived {self.instant.action.value} {self.instant.requested_time}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +215,14 @@ class ArchivedInstant(Protocol):
 
     def totals(self) -> CommitTotals | None:
         """Like `commit`, with the write stats in sum."""
+        ...
+
+    def clean(self) -> CleanMetadata | None:
+        """Return what a clean did, None for other actions and where the archive lacks it. Raises CorruptFile."""
+        ...
+
+    def clean_plan(self) -> CleanPlan | None:
+        """Return the plan of a clean, None as in `clean`. Raises CorruptFile, UnsupportedTable."""
         ...
 
 

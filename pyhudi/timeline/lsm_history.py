@@ -18,6 +18,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from pyhudi.errors import PathNotFound
+from pyhudi.formats.timeline.clean_plans import decode_clean_metadata, decode_clean_plan
 from pyhudi.formats.timeline.history_files import (
     TIME_COLUMNS,
     RowGroup,
@@ -28,6 +29,7 @@ from pyhudi.formats.timeline.history_files import (
 from pyhudi.formats.timeline.instant_files import decode_commit, decode_totals
 from pyhudi.model.commit import CommitMetadata, CommitTotals
 from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.model.plans import CleanMetadata, CleanPlan
 from pyhudi.storage.base import Storage
 from pyhudi.timeline.lsm_manifest import HistoryFile, Manifest, clean_manifests, load_manifest, write_manifest
 
@@ -70,6 +72,16 @@ class LsmInstant:
     def totals(self) -> CommitTotals | None:
         """Like `commit`, with the write stats in sum."""
         return decode_totals(self.metadata or b"", self._name) if self.instant.action.is_write else None
+
+    def clean(self) -> CleanMetadata | None:
+        """See `ArchivedInstant`."""
+        body = self.metadata if self.instant.action is ActionKind.CLEAN else None
+        return decode_clean_metadata(body, self._name) if body else None
+
+    def clean_plan(self) -> CleanPlan | None:
+        """See `ArchivedInstant`."""
+        body = self.plan if self.instant.action is ActionKind.CLEAN else None
+        return decode_clean_plan(body, self._name) if body else None
 
     @property
     def _name(self) -> str:

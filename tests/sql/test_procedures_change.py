@@ -74,7 +74,10 @@ def test_compactions_are_planned_executed_and_named(tmp_path: Path):
         pyhudi.call("run_compaction", table, op="schedule", instants=time)
     with pytest.raises(ConfigError, match="pending are"):
         pyhudi.call("run_compaction", table, op="execute", instants="20200101000000000")
-    assert answer(pyhudi.call("run_compaction", table, op="execute", instants=time)) == [(time, 3, "COMPLETED")]
+    for limit in (0, -1):  # as in Hudi: none of those that are pending
+        assert answer(pyhudi.call("run_compaction", table, op="execute", limit=limit)) == []
+    done = pyhudi.call("run_compaction", table, op="execute", instants=time, limit=-1)
+    assert answer(done) == [(time, 3, "COMPLETED")], "a limit counts where no instants are given"
     assert answer(pyhudi.call("run_compaction", table, op="run")) == []
     assert sum(table.inspect.partitions().column("log_files").to_pylist()) == 0
     with pytest.raises(ConfigError, match="op is one of run"):

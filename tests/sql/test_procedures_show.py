@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import pyhudi
-from pyhudi import ConfigError, HudiTable
+from pyhudi import ConfigError, HudiTable, write_hudi
 from tests.support.golden.folder import Golden
 
 VERSIONS = ("0.15.0", "1.0.2", "1.2.0")
@@ -120,6 +121,31 @@ def test_savepoints_compactions_clusterings_and_cleans_are_listed(golden: Golden
     assert sum(column(parts, "success_delete_files")) == sum(column(cleans, "total_files_deleted"))
     plans = pyhudi.call("show_clean_plans", path)
     assert column(plans, "plan_time") == instants(path, "clean")
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_archived_cleans_are_shown_on_request(version: int, tmp_path: Path):
+    options = {
+        "hoodie.metadata.enable": "false",
+        "hoodie.clean.commits.retained": "1",
+        "hoodie.keep.min.commits": "2",
+        "hoodie.keep.max.commits": "3",
+        "hoodie.write.table.version": str(version),
+    }
+    seen: dict[str, dict[str, dict[str, Any]]] = {}
+    for value in range(7):
+        write_hudi(str(tmp_path), [{"id": 1, "p": "a", "v": value}], record_key="id", partition_by="p", options=options)
+        for name in ("show_cleans", "show_cleans_metadata", "show_clean_plans"):
+            for row in pyhudi.call(name, str(tmp_path)).to_pylist():
+                seen.setdefault(name, {})[next(iter(row.values()))] = row
+
+    for name, rows in seen.items():
+        newest_first = [rows[time] for time in sorted(rows, reverse=True)]
+        active = pyhudi.call(name, str(tmp_path)).to_pylist()
+        assert 0 < len(active) < len(rows)
+        assert pyhudi.call(name, str(tmp_path), showArchived=True).to_pylist() == newest_first
+        assert pyhudi.call(name, str(tmp_path), showArchived=True, limit=2).to_pylist() == newest_first[:2]
+        assert pyhudi.call(name, str(tmp_path)).to_pylist() == newest_first[: len(active)]
 
 
 def test_a_table_without_log_files_has_no_compactions_to_show(golden: Golden):

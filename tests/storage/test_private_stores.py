@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from pyhudi import HudiTable, StorageError, write_hudi
+from pyhudi import HudiTable, StorageError, import_table, repair_properties, write_hudi
 from pyhudi.errors import ConfigError, TableNotFound
-from pyhudi.storage import open_storage
+from pyhudi.storage import MemoryStorage, open_storage
 from pyhudi.storage.store_options import known_options, likely_misspelled, named_options
 from pyhudi.storage.versioned import versioned_files
 from tests.support.servers.object_stores import StartServer
@@ -140,3 +140,32 @@ def test_a_bucket_that_is_not_there_is_named(private: dict[str, str]) -> None:
         assert "<" not in str(caught.value)
         assert "no-such-bucket" in str(caught.value)
     assert "the store has no bucket 'no-such-bucket'" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda storage, **given: write_hudi(storage, ROWS, record_key="id", **given),
+        lambda storage, **given: repair_properties(storage, **given),
+        lambda storage, **given: import_table("/nowhere", storage, "delta", **given),
+    ],
+    ids=["write_hudi", "repair_properties", "import_table"],
+)
+def test_options_beside_a_storage_which_has_its_own_are_refused(call: Any) -> None:
+    storage = MemoryStorage("beside-its-own")
+
+    with pytest.raises(
+        ConfigError, match=r"has its own options, together with storage_options \(secret_key\)"
+    ) as raised:
+        call(storage, storage_options={"secret_key": "very-secret"})
+
+    assert "very-secret" not in str(raised.value)
+    assert list(storage.walk("")) == []
+
+
+def test_a_storage_is_taken_without_options() -> None:
+    storage = MemoryStorage("with-its-own")
+
+    write_hudi(storage, ROWS, record_key="id", storage_options={})
+
+    assert HudiTable.open("memory://with-its-own").scan().count() == 1

@@ -10,12 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pyhudi.errors import CorruptFile, UnsupportedTable
-from pyhudi.formats.timeline.bodies import Fields, fields_of, text_of
+from pyhudi.formats.timeline.bodies import Body, Fields, fields_of, text_of
 from pyhudi.formats.timeline.instant_files import decode_avro_record, encode_avro_record
 from pyhudi.model.filenames import BaseFileName, LogFileName, data_path
 from pyhudi.model.plans import CleanedPartition, CleanMetadata, CleanPlan, RetainedInstant
 
-__all__ = ["decode_clean_metadata", "decode_clean_plan", "encode_clean_metadata", "encode_clean_plan"]
+__all__ = [
+    "clean_metadata_of",
+    "clean_plan_of",
+    "decode_clean_metadata",
+    "decode_clean_plan",
+    "encode_clean_metadata",
+    "encode_clean_plan",
+]
 
 _VERSION = 2
 
@@ -49,7 +56,12 @@ def decode_clean_plan(data: bytes, where: str = "clean.requested") -> CleanPlan:
     Raises: CorruptFile when it is damaged, or names a file other than a partition's data file; UnsupportedTable for
             files of a bootstrap outside the table.
     """
-    body = Fields(decode_avro_record(data, where), where)
+    return clean_plan_of(decode_avro_record(data, where), where)
+
+
+def clean_plan_of(record: Body, where: str) -> CleanPlan:
+    """The plan in a record. Raises like `decode_clean_plan`."""
+    body = Fields(record, where)
     earliest = body.record("earliestInstantToRetain")
     files: dict[str, tuple[str, ...]] = {}
     for path, infos in body.list_map("filePathsToBeDeletedPerPartition"):
@@ -123,7 +135,12 @@ def encode_clean_metadata(metadata: CleanMetadata) -> bytes:
 
 def decode_clean_metadata(data: bytes, where: str = "clean") -> CleanMetadata:
     """Decode the body of a completed clean; no bytes (a crash) give an empty one. Raises CorruptFile."""
-    body = Fields(decode_avro_record(data, where) if data else {}, where)
+    return clean_metadata_of(decode_avro_record(data, where) if data else {}, where)
+
+
+def clean_metadata_of(record: Body, where: str) -> CleanMetadata:
+    """The metadata in a record. Raises CorruptFile."""
+    body = Fields(record, where)
     return CleanMetadata(
         start_time=body.text("startCleanTime"),
         time_taken_ms=body.number("timeTakenInMillis"),

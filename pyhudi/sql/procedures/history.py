@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from heapq import merge
 from itertools import islice
 from math import ceil
 
@@ -13,7 +14,7 @@ from pyhudi.model.filenames import pending_actions
 from pyhudi.model.instant import ActionKind, Instant, State, parse_instant_time
 from pyhudi.model.plans import CleanMetadata
 from pyhudi.sql.procedures.procedure import TABLE, ProcedureCall, Row, Rows, procedure
-from pyhudi.timeline.archived_timeline import load_archived_timeline
+from pyhudi.timeline.archived_timeline import ArchivedInstant, load_archived_timeline
 from pyhudi.timeline.listing import instant_path
 
 __all__ = ["CLEAN_VERSION", "CommitRow"]
@@ -222,7 +223,20 @@ class _CleanRow:
 
 
 def _cleans(call: ProcedureCall) -> Iterator[_CleanRow]:
-    return (_CleanRow(clean, call.meta.reader.clean_metadata(clean)) for clean in call.completed(ActionKind.CLEAN))
+    """Completed cleans, newest first."""
+    active = call.completed(ActionKind.CLEAN)
+    rows = (_CleanRow(clean, call.meta.reader.clean_metadata(clean)) for clean in active)
+    archived = (_CleanRow(one.instant, body) for one in _archived_cleans(call, active) if (body := one.clean()))
+    return merge(rows, archived, key=lambda row: row.instant.requested_time, reverse=True)
+
+
+def _archived_cleans(call: ProcedureCall, active: Iterable[Instant]) -> Iterator[ArchivedInstant]:
+    """Cleans in the archive that are not active, too, newest first; none unless `showArchived` asks for them."""
+    if call.flag("showArchived"):
+        known = {one.requested_time for one in active}
+        for entry in load_archived_timeline(call.storage, call.meta.config).instants():
+            if entry.instant.action is ActionKind.CLEAN and entry.instant.requested_time not in known:
+                yield entry
 
 
 @procedure(
@@ -233,7 +247,7 @@ def _cleans(call: ProcedureCall) -> Iterator[_CleanRow]:
     "last_completed_commit_timestamp string = body.last_commit, version integer = version",
 )
 def show_cleans(call: ProcedureCall) -> Rows:
-    """Completed cleans, newest first."""
+    """Completed cleans, newest first; with showArchived those in the archive, too."""
     return _cleans(call)
 
 
@@ -263,9 +277,11 @@ def show_cleans_metadata(call: ProcedureCall) -> Rows:
     "total_partitions_to_delete integer, extra_metadata string",
 )
 def show_clean_plans(call: ProcedureCall) -> Rows:
-    """The plans of cleans, including pending ones."""
-    for instant in reversed(call.meta.timeline.of([ActionKind.CLEAN]).instants):
-        plan = call.meta.reader.clean_plan(instant)
+    """The plans of cleans, including pending ones; with showArchived those in the archive, too."""
+    active = list(reversed(call.meta.timeline.of([ActionKind.CLEAN]).instants))
+    plans = ((instant, call.meta.reader.clean_plan(instant)) for instant in active)
+    archived = ((one.instant, one.clean_plan()) for one in _archived_cleans(call, active))
+    for instant, plan in merge(plans, archived, key=lambda row: row[0].requested_time, reverse=True):
         if plan is not None:
             extra = ", ".join(f"{key}={value}" for key, value in plan.extra_metadata.items())
             yield (

@@ -139,7 +139,8 @@ def _run(
         if operation != "execute":
             raise call.error(f"instants are for op => 'execute', found op => {operation!r}.")
         pending = _pending_among(call, instants, pending)
-    times = pending[: call.number("limit")] if call.number("limit") is not None else pending
+    limit = None if instants else call.number("limit")
+    times = pending if limit is None else pending[: max(0, limit)]  # as in Hudi, where below zero is none
     if operation != "execute":
         scheduled = service(schedule_only=True, options=plan_options).scheduled
         times = times if scheduled is None else [scheduled]

@@ -20,10 +20,10 @@ from pyhudi.locks.audit import (
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.options import OptionScope, WriteOptions, check_names
 from pyhudi.services.repair import REPAIRS
-from pyhudi.storage import open_storage, with_sync
+from pyhudi.storage import with_sync
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import SystemClock
-from pyhudi.table.calls import Options, PathLike, TableHandle
+from pyhudi.table.calls import Options, PathLike, TableHandle, open_place
 from pyhudi.table.wrong_names import checked_call, checked_methods
 
 if TYPE_CHECKING:
@@ -216,5 +216,4 @@ def repair_properties(
         options: Hudi's own keys, such as those of the lock that the table's writers use.
     Raises: TableNotFound for a folder without `.hoodie`; ConfigError when files don't show enough; LockTimeout.
     """
-    storage = path if isinstance(path, Storage) else open_storage(path, storage_options or {})
-    return _properties(storage, properties, dry_run, options)
+    return _properties(open_place(path, storage_options, None), properties, dry_run, options)
