@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from pyhudi.actions.streamer_checkpoints import CheckpointMoved
 from pyhudi.errors import ConfigError, HudiError, StorageError, WriteConflict
 from pyhudi.model.options.spec import text_of
 from pyhudi.result import plain
@@ -162,11 +163,13 @@ class TableRounds:
             try:
                 return self._opened().run()
             except WriteConflict as error:
-                if self._services is not None and self._services.is_running and not ends.is_set():
-                    self._services.wait(_NAP_S)  # it holds the files that the batch changes
+                if ends.is_set():
+                    return None  # the batch is another run's, or the next one's
+                if self._services is not None and not isinstance(error, CheckpointMoved) and self._services.is_running:
+                    self._services.wait_until_idle(ends)  # it may hold the files that the batch changes
                     continue
                 conflicts += 1
-                if conflicts > _CONFLICTS_MAX or ends.is_set():
+                if conflicts > _CONFLICTS_MAX:
                     raise
                 _log.info("again, from the newest checkpoint: %s", error)
                 self._clock.sleep_s(min(2.0, 0.05 * 2**conflicts) * (0.5 + random.random()))

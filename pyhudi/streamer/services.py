@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 
-from pyhudi.errors import WriteConflict
+from pyhudi.errors import HudiError, WriteConflict
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.options import WriteOptions
@@ -21,7 +21,7 @@ from pyhudi.storage import open_storage
 from pyhudi.storage.clock import Clock
 from pyhudi.streamer.settings import PipelineSettings
 from pyhudi.table.calls import engine_for, serve
-from pyhudi.timeline.table_properties import load_table_config, table_exists
+from pyhudi.timeline.table_properties import load_table_config
 from pyhudi.warnings import collected_warnings
 
 __all__ = ["ServicesBeside"]
@@ -32,7 +32,7 @@ _CLUSTERINGS = (ActionKind.CLUSTERING, ActionKind.REPLACECOMMIT)  # the second b
 
 
 class ServicesBeside:
-    """The services of one table. A table that no option gives any has no thread."""
+    """The services of one table."""
 
     def __init__(self, settings: PipelineSettings, clock: Clock) -> None:
         self._settings, self._clock = settings, clock
@@ -54,30 +54,32 @@ class ServicesBeside:
         return self._is_busy
 
     def request(self) -> None:
-        """Run the services, or once more after those that are running."""
-        if not table_exists(self._storage):
-            return
-        options = WriteOptions.parse(self._settings.write, {}, load_table_config(self._storage))
-        services = services_beside(options)
-        if not services:
-            return
+        """Run the services that the table's options ask for, or once more after those that are running."""
         with self._lock:
             if self._is_busy:
                 self._is_requested = True
             else:
                 self._is_busy = True
-                self._future = self._pool.submit(self._serve, services, options)
+                self._future = self._pool.submit(self._serve)
 
     def wait_for_room(self, ends: threading.Event) -> None:
         """Wait while services run, and as many plans wait for them as the options allow."""
         options = self._settings.options.runs
         while self.is_running and not ends.is_set():
-            meta = MetaClient.load(self._storage)
+            try:
+                meta = MetaClient.load(self._storage)
+            except HudiError:
+                return  # what is wrong with the table, the round says
             pending = [instant.action for instant in meta.timeline.pending()]
             compactions = sum(action is ActionKind.COMPACTION for action in pending)
             clusterings = sum(action in _CLUSTERINGS for action in pending)
             if compactions < options.max_pending_compactions and clusterings < options.max_pending_clusterings:
                 return
+            self.wait(_NAP_S)
+
+    def wait_until_idle(self, ends: threading.Event) -> None:
+        """Wait while services run, but no longer than until the run ends."""
+        while self.is_running and not ends.is_set():
             self.wait(_NAP_S)
 
     def wait(self, timeout_s: float | None = None) -> None:
@@ -91,10 +93,15 @@ class ServicesBeside:
             lines, self._said = self._said, []
         return lines
 
-    def _serve(self, services: tuple[Service, ...], options: WriteOptions) -> None:
+    def _serve(self) -> None:
         while True:
-            for service in services:
-                self._once(service, options)
+            try:
+                options = WriteOptions.parse(self._settings.write, {}, load_table_config(self._storage))
+                for service in services_beside(options):
+                    self._once(service, options)
+            except HudiError as error:
+                with self._lock:
+                    self._said.append(f"{self._settings.target}: no service ran beside the pipeline: {error}")
             with self._lock:
                 if not self._is_requested:
                     self._is_busy = False

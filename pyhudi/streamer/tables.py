@@ -61,6 +61,7 @@ def load_tables(config: Config) -> Mapping[str, PipelineSettings]:
         prefix = [] if _PREFIX not in said else [_target(name, said[_PREFIX])]
         tables[name] = settings_of(mine[0].place if mine else place, [*prefix, *shared, *mine, *before])
     _check_targets(tables)
+    _check_quarantines(tables)
     return tables
 
 
@@ -83,6 +84,19 @@ def _check_targets(tables: Mapping[str, PipelineSettings]) -> None:
             raise ConfigError(
                 f"{settings.place}: {name} and {other} are both written to {settings.target}. A table has one "
                 "series of checkpoints: give each a target-base-path, or all a base-path-prefix."
+            )
+
+
+def _check_quarantines(tables: Mapping[str, PipelineSettings]) -> None:
+    """Raise ConfigError for two tables with one quarantine table: rows of one place would replace each other."""
+    first: dict[str, str] = {}
+    for name, settings in tables.items():
+        path = settings.options.quarantine.path
+        other = name if path is None else first.setdefault(path.rstrip("/"), name)
+        if other != name:
+            raise ConfigError(
+                f"{settings.place}: {name} and {other} both set rows aside in {path}. Give each table a "
+                "hoodie.errortable.base.path of its own."
             )
 
 

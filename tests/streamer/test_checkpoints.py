@@ -223,3 +223,29 @@ def test_processes_that_are_killed_at_any_moment_two_at_once_bring_each_row_once
     Streamer(config(tmp_path)).run(until_empty=True)
 
     assert ids(tmp_path) == list(range(40))
+
+
+def test_a_run_that_is_stopped_while_another_brings_its_batch_ends_without_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    streamer, write = Streamer(config(tmp_path)), pipelines.write
+
+    def late(*arguments: Any) -> Any:
+        monkeypatch.setattr(pipelines, "write", write)
+        Streamer(config(tmp_path)).run()
+        streamer.stop()
+        return write(*arguments)
+
+    monkeypatch.setattr(pipelines, "write", late)
+    assert streamer.run().rows == 0
+    assert ids(tmp_path) == list(range(10))
+
+
+def test_a_batch_that_is_taken_back_comes_again_as_its_checkpoint_went_with_it(tmp_path: Path) -> None:
+    for _ in range(2):
+        Streamer(config(tmp_path)).run()
+    HudiTable.open(tmp_path / "t").rollback()
+    assert ids(tmp_path) == list(range(10))
+
+    Streamer(config(tmp_path)).run(until_empty=True)
+    assert ids(tmp_path) == list(range(40))

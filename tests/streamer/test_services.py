@@ -14,7 +14,7 @@ import pytest
 from pyhudi import HudiTable, Streamer, flush_metrics, metrics
 from pyhudi.model.instant import ActionKind
 from pyhudi.services import beside
-from pyhudi.services.beside import compact_waiting
+from pyhudi.services.beside import cluster_waiting, compact_waiting
 from tests.support.catalogs import catalogs_in_memory
 from tests.support.http_receiver import http_receiver
 from tests.support.source import ROOT
@@ -192,6 +192,20 @@ def test_clusterings_beside_a_continuous_run_change_no_row(tmp_path: Path) -> No
     assert found.rows == 60
     assert done(tmp_path, "cluster") > 0
     assert rows(tmp_path) == {(number, number // 10) for number in range(60)}
+
+
+def test_a_batch_that_a_running_clustering_is_in_the_way_of_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(context: Any) -> Any:
+        threading.Event().wait(0.4)
+        return cluster_waiting(context)
+
+    monkeypatch.setattr(beside, "cluster_waiting", slow)
+    more = {**CLUSTERS, "op": "UPSERT", "own.until": "5"}
+    assert Streamer(config(tmp_path, continuous=True, **more)).run(until_empty=True).rows == 50
+    assert done(tmp_path, "cluster") > 0
+    assert rows(tmp_path) == {(number, 4) for number in range(10)}
 
 
 def test_cleaning_beside_a_continuous_run_leaves_the_newest_rows(tmp_path: Path) -> None:

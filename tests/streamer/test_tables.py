@@ -179,6 +179,11 @@ LISTED = "--target-base-path=/t\nhoodie.streamer.ingestion.tablesToBeIngested=a.
         ("p.toml", "tables = 1\n", r"p\.toml:1: expected a section for each table"),
         ("p.toml", 'base-path-prefix = "/l"\ntarget-base-path = "/t"\n', r"p\.toml:1: base-path-prefix is of several"),
         ("p.toml", 'target-base-path = "/t"\n[tables.a]\n[tables.b]\n', "b and a are both written to /t"),
+        (
+            "p.toml",
+            'base-path-prefix = "/t"\nhoodie.errortable.base.path = "/e"\n[tables.a]\n[tables.b]\n',
+            "b and a both set rows aside in /e",
+        ),
         ("p.toml", 'target-table = "t"\n[tables.a]\n', r"p\.toml:1: target-table would name all tables alike"),
         ("p.properties", LISTED, r"p\.properties:2: the file of the table a\.b is missing: .*a\.b\.configFile"),
         ("p.properties", LISTED + "--config-folder=conf\n", r"no configuration '.*/conf/a_b_config\.properties'"),
