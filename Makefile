@@ -1,6 +1,6 @@
 # `make help` lists the targets. Each one makes .venv by itself; needed are python3 (3.10 or newer) and make.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all room floors clusters sparks wheel sweeps servers fmt check judge judge-all stress simulate power bench fuzz fuzz-expressions docs changelog clean
+.PHONY: help demo test test-all room floors clusters sparks wheel sweeps servers streamer fmt check judge judge-all stress simulate power bench fuzz fuzz-expressions docs changelog clean
 SHELL := /bin/bash
 PYTHON ?= python3
 PY := .venv/bin/python
@@ -76,6 +76,10 @@ floors: $(FOR_TESTS)  ## the cases of formats, keys, storage, timeline and other
 servers: $(FOR_TESTS)  ## tests at servers of Azure, Google's storage and Hive, which npm, go, pip and mvn bring into .servers
 	@bash tests/support/servers/install.sh
 	@$(JAVA) && $(PY) -m pytest tests/storage tests/locks tests/sync -m servers $(ARGS)
+
+streamer: $(FOR_TESTS)  ## pipelines at real servers of ../shared/services, and a soak of kills (PYHUDI_SOAK_EVENTS=1000000 PYHUDI_SOAK_KILLS=50 ARGS="-k soak -s")
+	@[ -d $(SHARED)/services ] || { echo "make streamer needs $(SHARED)/services"; exit 2; }
+	@$(JAVA) && $(PY) -m pytest tests/streamer -m servers $(ARGS)
 
 fmt: $(FOR_ALL)  ## format the code and fix what ruff can fix
 	@$(PY) -m ruff check --fix --quiet . || true
