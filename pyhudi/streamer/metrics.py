@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pyhudi.listeners.metrics import count, set_gauges, time
 from pyhudi.model.options import WriteOptions
 from pyhudi.storage.clock import Clock
 from pyhudi.streamer.pipeline import Round
 from pyhudi.streamer.settings import PipelineSettings
+
+if TYPE_CHECKING:
+    from pyhudi.spark.names import SparkSession
 
 __all__ = ["RoundMetrics"]
 
@@ -16,8 +21,13 @@ _ACTION = "deltastreamer"
 class RoundMetrics:
     """The numbers of one table's rounds since this process opened its pipeline."""
 
-    def __init__(self, settings: PipelineSettings, clock: Clock) -> None:
-        self._options = WriteOptions.parse(settings.write)
+    def __init__(self, settings: PipelineSettings, clock: Clock, spark: SparkSession | None = None) -> None:
+        session: dict[str, str] = {}
+        if spark is not None:
+            from pyhudi.spark.session import hudi_options
+
+            session = hudi_options(spark)
+        self._options = WriteOptions.parse(settings.write, session)
         self._clock = clock
         self._succeeded = self._failed = self._in_a_row = 0
 

@@ -40,13 +40,13 @@ class TableRounds:
     def __init__(self, settings: PipelineSettings, clock: Clock, spark: SparkSession | None = None) -> None:
         self.settings, self._clock, self._spark = settings, clock, spark
         self._pipeline: Pipeline | None = None
-        self._services = ServicesBeside(settings, clock) if settings.options.is_continuous else None
+        self._services = ServicesBeside(settings, clock, spark) if settings.options.is_continuous else None
         left = {} if self._services is None else self._services.left_by_batches()
         self._of_batches = replace(
             settings, write={**settings.write, **{key: text_of(one) for key, one in left.items()}}
         )
         self._termination: Termination | None = None
-        self._metrics = RoundMetrics(settings, clock)
+        self._metrics = RoundMetrics(settings, clock, spark)
         self.run = StreamerRun()
         self.due_s = 0.0
         self.failures = 0

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
+from typing import TYPE_CHECKING
 
 from pyhudi.errors import HudiError, WriteConflict
 from pyhudi.meta_client import MetaClient
@@ -24,6 +25,9 @@ from pyhudi.table.calls import engine_for, serve
 from pyhudi.timeline.table_properties import load_table_config
 from pyhudi.warnings import collected_warnings
 
+if TYPE_CHECKING:
+    from pyhudi.spark.names import SparkSession
+
 __all__ = ["ServicesBeside"]
 
 _log = logging.getLogger("pyhudi.streamer")
@@ -34,8 +38,14 @@ _CLUSTERINGS = (ActionKind.CLUSTERING, ActionKind.REPLACECOMMIT)  # the second b
 class ServicesBeside:
     """The services of one table."""
 
-    def __init__(self, settings: PipelineSettings, clock: Clock) -> None:
-        self._settings, self._clock = settings, clock
+    def __init__(self, settings: PipelineSettings, clock: Clock, spark: SparkSession | None = None) -> None:
+        self._session: Mapping[str, object] = {}
+        if spark is not None:
+            from pyhudi.spark.session import hudi_options
+            from pyhudi.streamer.on_spark import with_session_store
+
+            settings, self._session = with_session_store(settings, spark), hudi_options(spark)
+        self._settings, self._clock, self._spark = settings, clock, spark
         self._storage = open_storage(settings.target, settings.store)
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="hudi-streamer-services")
         self._future: Future[None] | None = None
@@ -46,7 +56,7 @@ class ServicesBeside:
 
     def left_by_batches(self) -> Mapping[str, object]:
         """Options of the writes, which leave work to the services."""
-        return left_by_batches(WriteOptions.parse(self._settings.write))
+        return left_by_batches(WriteOptions.parse(self._settings.write, self._session))
 
     @property
     def is_running(self) -> bool:
@@ -96,7 +106,7 @@ class ServicesBeside:
     def _serve(self) -> None:
         while True:
             try:
-                options = WriteOptions.parse(self._settings.write, {}, load_table_config(self._storage))
+                options = WriteOptions.parse(self._settings.write, self._session, load_table_config(self._storage))
                 for service in services_beside(options):
                     self._once(service, options)
             except HudiError as error:
@@ -112,7 +122,7 @@ class ServicesBeside:
         warnings: list[tuple[str, type[Warning]]] = []
         lines: list[str] = []
         try:
-            with collected_warnings(warnings), engine_for(None, options) as engine:
+            with collected_warnings(warnings), engine_for(self._spark, options) as engine:
                 done = serve(self._storage, service, options, engine, clock=self._clock)
             _log.info("%s: %s: %s", self._settings.target, service.__name__, ", ".join(done) or "nothing to do")
         except WriteConflict as error:

@@ -300,3 +300,15 @@ class TestKafka:
         found = sorted(rows(tmp_path), key=lambda row: row["id"])
         assert [row["id"] for row in found] == list(range(210))
         assert found[7]["_hoodie_kafka_source_offset"] == 3
+
+
+def test_compactions_run_beside_the_rounds_of_a_continuous_run_on_spark(spark: SparkSession, tmp_path: Path) -> None:
+    more = {"table-type": "MERGE_ON_READ", "continuous": True, "hoodie.compact.inline.max.delta.commits": "1"}
+    for number in range(3):
+        put(tmp_path / "in", f"a{number}", {"id": 1, "v": number}, {"id": 2, "v": number}, second=number)
+    done = run(config(tmp_path, **more, **{"source-limit": 10}), spark, until_empty=True)
+
+    assert (done.rows, done.commits) == (6, 3)
+    operations = [entry.operation for entry in HudiTable.open(tmp_path / "t").history()]
+    assert any("compact" in str(one).lower() for one in operations)
+    assert [row["v"] for row in rows(tmp_path)] == [2, 2]
