@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
@@ -19,13 +20,14 @@ from pyhudi.storage import open_storage
 from pyhudi.streamer.schema_changes import changed_schema
 from pyhudi.streamer.settings import PipelineSettings
 
-__all__ = ["PROVIDERS", "ProvidedColumns", "fetched_schema", "provided_columns"]
+__all__ = ["PROVIDERS", "ProvidedColumns", "fetched_answer", "fetched_schema", "provided_columns"]
 
 _PACKAGE = "org.apache.hudi.utilities.schema."
 _ROWS = {
     "FilebasedSchemaProvider": f"{__name__}:from_files",
     "SchemaRegistryProvider": f"{__name__}:from_registry",
     "RowBasedSchemaProvider": f"{__name__}:from_rows",
+    "ProtoClassBasedSchemaProvider": "pyhudi.streamer.sources.kafka_protobuf:columns_of_class",
 }
 _TIMEOUT_S = 30
 
@@ -107,6 +109,11 @@ def _url(settings: PipelineSettings, suffix: str | None, which: str) -> str | No
 
 def fetched_schema(url: str, user: str | None = None) -> str:
     """The schema that a registry has at a URL. `user`: "name:password". Raises ConfigError, StorageError."""
+    return str(fetched_answer(url, user)["schema"])
+
+
+def fetched_answer(url: str, user: str | None = None) -> Mapping[str, Any]:
+    """A schema of a registry with what is said of it. The arguments and errors are those of `fetched_schema`."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https"):
         raise ConfigError(f"The schema registry {url!r:.200}: expected a URL of http or https.")
@@ -117,14 +124,16 @@ def fetched_schema(url: str, user: str | None = None) -> str:
         request.add_header("Authorization", f"Basic {b64encode(user.encode()).decode()}")
     try:
         with urlopen(request, timeout=_TIMEOUT_S) as answer:
-            schema = json.loads(answer.read())["schema"]
+            said: Mapping[str, Any] = json.loads(answer.read())
+            if "schema" not in said:
+                raise ValueError("the answer has no schema")
     except HTTPError as error:
         if error.code in (401, 403, 404):
             raise ConfigError(f"The schema registry at {host} answers {error.code} to {parts.path}.") from error
         raise StorageError(f"The schema registry at {host} gives no schema: {error}. Nothing was written.") from error
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, TypeError) as error:
         raise StorageError(f"The schema registry at {host} gives no schema: {error}. Nothing was written.") from error
-    return str(schema)
+    return said
 
 
 def _read(path: str, settings: PipelineSettings) -> str:

@@ -50,7 +50,8 @@ EVENT_FILES: dict[str, Callable[[str, int], dict[str, object]]] = {
     "S3EventsHoodieIncrSource": lambda bucket, size: {"s3": s3_event("a.json", bucket=bucket, size=size)["s3"]},
     "GcsEventsHoodieIncrSource": lambda bucket, size: {"bucket": bucket, "name": "a.json", "size": str(size)},
 }
-KAFKA = ("JsonKafkaSource", "TextKafkaSource", "AvroKafkaSource")  # values of Avro have their own test
+# Values of Avro and Protobuf have their own tests.
+KAFKA = ("JsonKafkaSource", "TextKafkaSource", "AvroKafkaSource", "ProtoKafkaSource")
 CHANGES = ("PostgresDebeziumSource", "MysqlDebeziumSource")  # changes, too
 
 
@@ -108,7 +109,8 @@ def settings_of(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> d
         producer.produce("t", json.dumps(row), partition=0)
     producer.flush(10)
     settings_of.keeps = producer  # type: ignore[attr-defined]  # the cluster lives as long as its client
-    client = {"bootstrap.servers": f"{broker.host}:{broker.port}", "auto.offset.reset": "earliest"}
+    message = {"hoodie.streamer.schemaprovider.proto.class.name": "shop.Order"}
+    client = {**message, "bootstrap.servers": f"{broker.host}:{broker.port}", "auto.offset.reset": "earliest"}
     return {"hoodie.streamer.source.kafka.topic": "t", "schema.registry.url": "http://127.0.0.1:1", **client}
 
 

@@ -13,6 +13,8 @@ import pytest
 
 from pyhudi import HudiTable, Streamer
 from pyhudi.errors import ConfigError, MissingLibrary, SchemaMismatch, StorageError
+from pyhudi.streamer.settings import load_settings
+from pyhudi.streamer.sources.jdbc_client import open_database
 
 pytest.importorskip("sqlalchemy")
 JDBC = "hoodie.streamer.jdbc."
@@ -226,13 +228,13 @@ def test_a_database_that_is_away_may_come_back_and_no_message_has_the_password(d
         f"{JDBC}user": "me",
         f"{JDBC}password.file": f"{tmp_path}/word",
     }
-    streamer = Streamer(config(tmp_path, **url))
+    settings = config(tmp_path, **url)
     with pytest.raises(
         StorageError, match=r"SQL shop at 127\.0\.0\.1:1 can't be read: .*Nothing was written"
     ) as caught:
-        streamer.run()
-    table = streamer._tables[""]
-    assert "hush" not in f"{caught.value!r} {caught.value.__cause__} {vars(table)!r} {vars(table._pipeline)!r}"
+        Streamer(settings).run()
+    given = load_settings({**settings, f"{JDBC}password": "hush"})
+    assert "hush" not in f"{caught.value!r} {caught.value.__cause__} {given!r} {open_database(given)!r}"
 
 
 def test_a_driver_that_is_not_installed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

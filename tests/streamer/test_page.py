@@ -6,8 +6,11 @@ import json
 import re
 import sqlite3
 import sys
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -18,12 +21,14 @@ from pyhudi.streamer.settings import load_settings
 from pyhudi.streamer.sources import kinesis, s3_events
 from tests.support.kinesis import Kinesis
 from tests.support.pages import examples
+from tests.support.registry import registry_of
 from tests.support.source import ROOT
 from tests.support.sqs import Queue, s3_event
 
 PIPELINES = re.findall(r"^```toml\n(.*?)^```", (ROOT / "docs" / "streamer.md").read_text(), re.M | re.S)
 SEVERAL = [PIPELINES.pop(at) for at, text in reversed(list(enumerate(PIPELINES))) if "[tables." in text]
 OTHER = (ROOT / "docs" / "coming-from" / "hoodiestreamer.md").read_text()
+PARCELS = [b"\0\0\0\0\1\0" + b"\x08" + bytes([number]) for number in (1, 2)]  # schema 1, first message, field 1
 ORDERS = [{"id": 1, "ts": 1, "price": 2}, {"id": 2, "ts": 1, "price": 0}]
 
 
@@ -38,25 +43,42 @@ def places(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def registry() -> Iterator[str]:
+    """The address of a registry that has the message of the page."""
+    descriptors = pytest.importorskip("google.protobuf.descriptor_pb2")
+    file = descriptors.FileDescriptorProto(name="shop.proto", package="shop", syntax="proto3")
+    file.message_type.add(name="Parcel").field.add(name="id", number=1, type=3, label=1)
+    with registry_of({"/schemas/ids/1": {"schema": b64encode(file.SerializeToString()).decode()}}) as found:
+        yield found.url
+
+
+def sent(topic: str, values: Sequence[str | bytes]) -> tuple[Any, str]:
+    """A client with a mock broker, which lives as long, and the broker's address; the topic has the values."""
+    kafka = pytest.importorskip("confluent_kafka")
+    producer = kafka.Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "x:1"})
+    broker = next(iter(producer.list_topics(topic, timeout=10).brokers.values()))
+    for value in values:
+        producer.produce(topic, value)
+    producer.flush(10)
+    return producer, f"{broker.host}:{broker.port}"
+
+
 def placed(text: str, places: Path) -> str:
     return text.replace("/lake", f"{places}/lake").replace("/incoming", f"{places}/incoming")
 
 
 @pytest.mark.parametrize("text", PIPELINES, ids=lambda text: re.search(r"base-path = \"/lake/(\w+)", text)[1])  # type: ignore[index]
 def test_a_pipeline_of_the_page_takes_at_most_15_lines_and_brings_its_rows(
-    text: str, places: Path, monkeypatch: pytest.MonkeyPatch
+    text: str, places: Path, registry: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert len(text.splitlines()) <= 15
     if "transformer.sql" in text or "SqlSource" in text:
         pytest.importorskip("duckdb")
-    if "JsonKafkaSource" in text:
-        kafka = pytest.importorskip("confluent_kafka")
-        producer = kafka.Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "x:1"})
-        broker = next(iter(producer.list_topics("payments", timeout=10).brokers.values()))
-        for order in ORDERS:
-            producer.produce("payments", json.dumps(order))
-        producer.flush(10)
-        text = text.replace("localhost:9092", f"{broker.host}:{broker.port}")
+    if "KafkaSource" in text:
+        topic = re.search(r'kafka\.topic = "(\w+)"', text)[1]  # type: ignore[index]
+        _producer, address = sent(topic, PARCELS if "Proto" in text else [json.dumps(order) for order in ORDERS])
+        text = text.replace("localhost:9092", address).replace("http://localhost:8081", registry)
     if "JsonKinesisSource" in text:
         pytest.importorskip("boto3")
         stream = Kinesis()

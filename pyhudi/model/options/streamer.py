@@ -11,6 +11,7 @@ from pyhudi.model.options.aws_sources import EventFilesOptions, KinesisOptions, 
 from pyhudi.model.options.declare import option, part
 from pyhudi.model.options.spec import Kind, OptionScope
 from pyhudi.model.options.streamer_debezium import DebeziumOptions
+from pyhudi.model.options.streamer_protobuf import ProtobufOptions
 from pyhudi.model.options.streamer_runs import RunOptions, SchemaChangeOptions
 from pyhudi.model.options.streamer_sql import JdbcOptions, SqlSourceOptions
 from pyhudi.model.options.streamer_tables import RegistryPartsOptions, TablesOptions
@@ -203,8 +204,8 @@ class StreamerOptions:
     schema_provider: str | None = option(
         "hoodie.streamer.schemaprovider-class",
         None,
-        "Where the columns come from: FilebasedSchemaProvider, SchemaRegistryProvider or RowBasedSchemaProvider. "
-        "Unset: the table's, and those that the rows bring.",
+        "Where the columns come from: FilebasedSchemaProvider, SchemaRegistryProvider, RowBasedSchemaProvider or "
+        "ProtoClassBasedSchemaProvider. Unset: the table's, and those that the rows bring.",
         Kind.TEXT,
         scopes=_STREAM,
     )
@@ -287,6 +288,7 @@ class StreamerOptions:
     hudi: HudiSourceOptions = part(HudiSourceOptions)
     kinesis: KinesisOptions = part(KinesisOptions)
     jdbc: JdbcOptions = part(JdbcOptions)
+    protobuf: ProtobufOptions = part(ProtobufOptions)
     sql: SqlSourceOptions = part(SqlSourceOptions)
     s3_queue: S3QueueOptions = part(S3QueueOptions)
     event_files: EventFilesOptions = part(EventFilesOptions)

@@ -24,6 +24,7 @@ _ROWS = {
     "AvroKafkaSource": f"{_HERE}.kafka:AvroKafka",
     "TextKafkaSource": f"{_HERE}.kafka:TextKafka",
     "JsonKinesisSource": f"{_HERE}.kinesis:JsonKinesis",
+    "ProtoKafkaSource": f"{_HERE}.kafka_protobuf:ProtoKafka",
     "JdbcSource": f"{_HERE}.jdbc:JdbcSource",
     "SqlSource": f"{_HERE}.sql:SqlQuery",
     "SqlFileBasedSource": f"{_HERE}.sql:SqlFileQuery",
@@ -34,7 +35,7 @@ _ROWS = {
     "GcsEventsHoodieIncrSource": f"{_HERE}.event_files:GcsFiles",
 }
 NOT_YET = (
-    "ProtoKafkaSource", "PulsarSource", "HiveIncrPullSource", "GcsEventsSource",
+    "PulsarSource", "HiveIncrPullSource", "GcsEventsSource",
 )  # fmt: skip
 _PACKAGE = "org.apache.hudi.utilities.sources."
 SOURCES: Registry[Callable[..., Any]] = Registry(
