@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pyhudi.errors import SchemaMismatch
+from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.spark.engine import SparkEngine
 from pyhudi.spark.session import store_options
 from pyhudi.spark.types import travelling_schema
 from pyhudi.streamer.checkpoints import Start
 from pyhudi.streamer.json_messages import RowColumns
-from pyhudi.streamer.reading import Finish, ReadBatch, nullable_columns
+from pyhudi.streamer.reading import Finish, ReadBatch, RowTarget, nullable_columns
 from pyhudi.streamer.schemas import ProvidedColumns
 from pyhudi.streamer.settings import PipelineSettings
 from pyhudi.streamer.sources.hudi import HudiSource
@@ -54,14 +54,19 @@ class SparkReader:
         self._spark, self._setting, self._source, self._provided = spark, setting, source, provided
         self._engine = SparkEngine(spark)
         self._transforms = frame_transforms_of(setting.settings)
+        if self._transforms and isinstance(source, SplitSource) and not source.is_cut:
+            raise ConfigError(
+                f"{setting.settings.place}: {setting.settings.options.source} with transformers does not run on Spark: "
+                "they come before values of the table that the source did not send. Run it without Spark."
+            )
         self._cached: list[SparkDataFrame] = []
 
-    def read(self, start: Start, limit: int | None, columns: RowColumns, keys: Sequence[str]) -> ReadBatch | None:
+    def read(self, start: Start, limit: int | None, target: RowTarget) -> ReadBatch | None:
         """The rows as a DataFrame."""
         self.release()
-        finish = Finish(self._provided.target, tuple(keys), self._setting.settings.options.source)
-        if isinstance(self._source, SplitSource):
-            return self._by_splits(self._source, start, limit, columns, finish)
+        finish = Finish(self._provided.target, tuple(target.keys), self._setting.settings.options.source)
+        if isinstance(self._source, SplitSource) and self._source.is_cut:
+            return self._by_splits(self._source, start, limit, target.columns, finish)
         if isinstance(self._source, HudiSource):
             changes = self._source.changes(start, self._spark)
             if changes is None:
@@ -69,9 +74,11 @@ class SparkReader:
             frame = changes[0].to_spark()
             schema = self._engine.schema(frame)
             return self._transformed(start, Batch(schema.empty_table(), changes[1]), frame, finish)
-        batch = self._source.read(start, limit, columns)
+        batch = self._source.read(start, limit, target.columns)
         if batch is None:
             return None
+        rows, said = target.fill(batch.rows)
+        batch = replace(batch, rows=rows, said=(*batch.said, *said))
         if not batch.rows.num_rows:
             return self._without_rows(start, batch, finish)
         return self._transformed(start, batch, self._engine.from_arrow(batch.rows, in_batches=True), finish)

@@ -28,12 +28,13 @@ from pyhudi.streamer.checkpoints import Start, batch_options, start_of
 from pyhudi.streamer.first_checkpoints import first_start
 from pyhudi.streamer.json_messages import RowColumns
 from pyhudi.streamer.quarantine import check_share, set_aside
-from pyhudi.streamer.reading import BatchReader, LocalReader, ReadBatch
+from pyhudi.streamer.reading import BatchReader, LocalReader, ReadBatch, RowTarget
 from pyhudi.streamer.schemas import provided_columns
 from pyhudi.streamer.settings import PipelineSettings
 from pyhudi.streamer.sources.debezium import settings_of_changes
 from pyhudi.streamer.sources.registry import open_source
 from pyhudi.streamer.sources.source import RowSource, SourceSetting
+from pyhudi.streamer.unavailable import filled_by_table
 from pyhudi.table.save import write
 from pyhudi.timeline.table_properties import table_exists
 
@@ -117,7 +118,8 @@ class Pipeline:
     def read(self, limit: int | None = None) -> ReadBatch | None:
         """The next rows as they would be written; None when there is nothing new."""
         start = self._start()
-        return self._reader.read(start, limit or self._settings.options.source_limit, self._columns(), self._keys())
+        limit = limit or self._settings.options.source_limit
+        return self._reader.read(start, limit, RowTarget(self._columns(), self._keys(), self._filled))
 
     def run(self) -> Round | None:
         """Read and write a batch; None when there is nothing new.
@@ -204,6 +206,10 @@ class Pipeline:
         if self._meta is None or self._settings.options.transformer_names:
             return RowColumns(pa.schema([]))
         return RowColumns(_data_columns(self._meta))
+
+    def _filled(self, rows: pa.Table) -> tuple[pa.Table, Sequence[str]]:
+        """Rows with values that their source did not send, and what has to be said."""
+        return filled_by_table(rows, self._meta, self._settings)
 
     def _keys(self) -> list[str]:
         """The key columns of the table, or of the one that will be made."""

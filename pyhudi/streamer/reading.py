@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
@@ -29,7 +29,18 @@ from pyhudi.streamer.transforms import transforms_of
 if TYPE_CHECKING:
     from pyhudi.spark.names import SparkDataFrame
 
-__all__ = ["BatchReader", "Finish", "LocalReader", "ReadBatch", "nullable_columns"]
+__all__ = ["BatchReader", "Finish", "LocalReader", "ReadBatch", "RowTarget", "nullable_columns"]
+
+
+@dataclass(frozen=True, slots=True)
+class RowTarget:
+    """The table that rows are read for. `columns`: of rows that have no types of their own; `keys`: its key columns;
+    `fill`: adds values that a source did not send, and returns lines for the user.
+    """
+
+    columns: RowColumns
+    keys: Sequence[str]
+    fill: Callable[[pa.Table], tuple[pa.Table, Sequence[str]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +59,8 @@ class ReadBatch:
 class BatchReader(Protocol):
     """The reader of a pipeline's rows."""
 
-    def read(self, start: Start, limit: int | None, columns: RowColumns, keys: Sequence[str]) -> ReadBatch | None:
-        """The next rows as they would be written; None if there are none. `keys`: the key columns."""
+    def read(self, start: Start, limit: int | None, target: RowTarget) -> ReadBatch | None:
+        """The next rows as they would be written; None if there are none."""
         ...
 
     def release(self) -> None:
@@ -102,16 +113,18 @@ class LocalReader:
         self._settings, self._source, self._provided = settings, source, provided
         self._transforms = transforms_of(settings)
 
-    def read(self, start: Start, limit: int | None, columns: RowColumns, keys: Sequence[str]) -> ReadBatch | None:
+    def read(self, start: Start, limit: int | None, target: RowTarget) -> ReadBatch | None:
         """The rows as an Arrow table."""
-        batch = self._source.read(start, limit, columns)
+        batch = self._source.read(start, limit, target.columns)
         if batch is None:
             return None
         rows = batch.rows
         if rows.num_rows:
             for transform in self._transforms:
                 rows = transform(rows)
-        rows, keyless = Finish(self._provided.target, keys, self._settings.options.source)(rows)
+        rows, keyless = Finish(self._provided.target, target.keys, self._settings.options.source)(rows)
+        rows, said = target.fill(rows)
+        batch = replace(batch, said=(*batch.said, *said))
         rejected = [*batch.rejected, *keyless]
         return ReadBatch(start, batch, rows, rows.schema, rows.num_rows, rejected, lambda count: rows.slice(0, count))
 

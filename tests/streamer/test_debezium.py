@@ -13,6 +13,7 @@ import pytest
 
 from pyhudi import HudiTable, Streamer
 from pyhudi.errors import ConfigError, SchemaMismatch
+from pyhudi.streamer.unavailable import UNAVAILABLE
 from tests.support.change_events import (
     Message,
     MockTopics,
@@ -29,7 +30,7 @@ DESERIALIZER = "hoodie.streamer.source.kafka.value.deserializer.class"
 SERIALIZATION = "org.apache.kafka.common.serialization"
 JSON = {DESERIALIZER: f"{SERIALIZATION}.StringDeserializer"}
 KINDS = [(kind, version) for kind in ("COPY_ON_WRITE", "MERGE_ON_READ") for version in (6, 9)]
-MODEL = "org.apache.hudi.common.model."
+MERGING = [{}, {"merge-mode": "COMMIT_TIME_ORDERING"}, {"merge-mode": "EVENT_TIME_ORDERING"}]
 
 
 @pytest.fixture(scope="module")
@@ -292,3 +293,116 @@ def test_deletes_and_updates_reach_every_table_in_the_databases_order(
     Streamer(settings).run()
 
     assert rows(tmp_path, "id", "v") == [("back", 5), ("gone", 8), ("kept", 2)]
+
+
+# ---- values that were not sent
+
+
+def lacking(op: str, lsn: int, key: str, v: int, **more: Any) -> Message:
+    return postgres_event(op, lsn, {"id": key, "v": v, "big": UNAVAILABLE, "tags": [UNAVAILABLE]}, tx=lsn, **more)
+
+
+def whole(op: str, lsn: int, key: str, v: int, big: str | None) -> Message:
+    return postgres_event(op, lsn, {"id": key, "v": v, "big": big, "tags": [big]}, tx=lsn)
+
+
+def deleted(lsn: int, key: str, **more: Any) -> Message:
+    return postgres_event("d", lsn, {"id": key, "v": None, "big": None, "tags": None}, tx=lsn, **more)
+
+
+@pytest.mark.parametrize(("kind", "version"), [*KINDS, ("MERGE_ON_READ", 8), ("COPY_ON_WRITE", 8)])
+@pytest.mark.parametrize("merging", MERGING)
+def test_a_value_that_was_not_sent_stays_what_it_was_across_log_files_and_within_a_batch(
+    tmp_path: Path, topics: MockTopics, topic: str, kind: str, version: int, merging: Mapping[str, str]
+) -> None:
+    more = {"table-type": kind, "hoodie.write.table.version": version, **merging}
+    settings = config(tmp_path, topics, topic, **JSON, **more)
+    batches = [
+        [
+            whole("c", 1, "a", 1, "one"),
+            whole("c", 2, "b", 1, None),
+            whole("c", 3, "c", 1, "x"),
+            lacking("u", 4, "c", 2),
+        ],
+        [whole("u", 5, "a", 2, "two"), lacking("u", 6, "b", 2), lacking("u", 7, "c", 3)],
+        [lacking("u", 8, "a", 3), lacking("u", 9, "a", 4), lacking("u", 10, "c", 4), whole("u", 11, "c", 5, "y")],
+        [lacking("u", 12, "a", 5), lacking("u", 13, "c", 6)],
+    ]
+    for batch in batches:
+        topics.send(topic, batch)
+        Streamer(settings).run()
+
+    assert rows(tmp_path, "id", "v", "big", "tags") == [
+        ("a", 5, "two", "[two]"),
+        ("b", 2, None, "[null]"),
+        ("c", 6, "y", "[y]"),
+    ]
+
+
+def changed_key(lsn: int, old: str, new: str, v: int) -> list[Message]:
+    """What an update of the key sends."""
+    gone = deleted(lsn, old, new_key=new)
+    return [gone, Message(None, gone.key, gone.headers), lacking("c", lsn, new, v, old_key=old)]
+
+
+@pytest.mark.parametrize(("kind", "version"), KINDS)
+@pytest.mark.parametrize("events_a_batch", [3, 100])
+def test_a_changed_key_takes_the_values_that_were_not_sent_from_its_old_row(
+    tmp_path: Path, topics: MockTopics, topic: str, kind: str, version: int, events_a_batch: int
+) -> None:
+    more = {"table-type": kind, "hoodie.write.table.version": version}
+    limit = {"hoodie.streamer.kafka.source.maxEvents": events_a_batch}
+    topics.send(topic, [whole("c", 1, "a", 1, "of a"), whole("c", 2, "b", 1, "of b"), whole("c", 3, "c", 1, "of c")])
+    topics.send(topic, [lacking("u", 4, "a", 2), *changed_key(5, "a", "moved", 3)[:2]])
+    topics.send(topic, [changed_key(5, "a", "moved", 3)[2], lacking("u", 6, "moved", 4), lacking("u", 7, "b", 2)])
+    # The key of a row that went is taken by another row, which changes it once more.
+    topics.send(topic, changed_key(8, "c", "a", 5))
+    topics.send(topic, [*changed_key(9, "a", "last", 6), *changed_key(10, "b", "a", 7), lacking("u", 11, "a", 8)])
+
+    Streamer(config(tmp_path, topics, topic, **JSON, **more, **limit)).run(until_empty=True)
+
+    assert rows(tmp_path, "id", "v", "big") == [("a", 8, "of b"), ("last", 6, "of c"), ("moved", 4, "of a")]
+
+
+def test_a_delete_of_a_changed_key_waits_for_its_row_unless_that_does_not_come(
+    tmp_path: Path, topics: MockTopics, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topics.send(topic, [whole("c", 1, "a", 1, "x"), *changed_key(2, "a", "b", 2)[:2]])
+    settings = config(tmp_path, topics, topic, **JSON)
+
+    assert Streamer(settings).run().checkpoint == f"{topic},0:1,1:0,2:0,3:0"
+    assert Streamer(settings).run().rows == 0
+    assert rows(tmp_path, "id", "big") == [("a", "x")]
+    monkeypatch.setattr("pyhudi.streamer.sources.debezium._ROW_COMES_MS", -1)
+    assert Streamer(settings).run().rows == 1
+    assert rows(tmp_path, "id", "big") == []
+    topics.send(topic, changed_key(2, "a", "b", 2)[2:])
+    Streamer(settings).run()
+    assert rows(tmp_path, "id", "big") == [("b", UNAVAILABLE)]
+
+
+def test_a_value_that_is_nowhere_is_said(tmp_path: Path, topics: MockTopics, topic: str) -> None:
+    topics.send(topic, [lacking("u", 1, "a", 1), whole("c", 2, "b", 1, "x")])
+    lines: list[str] = []
+    Streamer(config(tmp_path, topics, topic, **JSON)).run(told=lines.append)
+
+    assert "1 rows have values that PostgreSQL did not send and the table lacks" in lines[0]
+    assert rows(tmp_path, "id", "big", "tags") == [("a", UNAVAILABLE, UNAVAILABLE), ("b", "x", "[x]")]
+
+
+def test_a_transformer_gets_the_rows_and_what_was_not_sent_is_filled_behind_it(
+    tmp_path: Path, topics: MockTopics, topic: str
+) -> None:
+    pytest.importorskip("duckdb")
+    query = {
+        "transformer-class": "SqlQueryBasedTransformer",
+        "hoodie.streamer.transformer.sql": "SELECT *, v * 10 AS ten FROM <SRC>",
+    }
+    settings = config(
+        tmp_path, topics, topic, **JSON, **query, **{"hoodie.write.table.version": 6, "table-type": "mor"}
+    )
+    for batch in ([whole("c", 1, "a", 1, "x")], changed_key(2, "a", "b", 2), [lacking("u", 3, "b", 3)]):
+        topics.send(topic, batch)
+        Streamer(settings).run()
+
+    assert rows(tmp_path, "id", "v", "big", "ten") == [("b", 3, "x", 30)]

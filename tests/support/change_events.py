@@ -109,13 +109,24 @@ def recorded_avro() -> tuple[list[Message], dict[str, str]]:
 
 
 def postgres_event(
-    op: str, lsn: int, row: Mapping[str, Any], *, old_key: str | None = None, has_schema: bool = True, tx: int = 1
+    op: str,
+    lsn: int,
+    row: Mapping[str, Any],
+    *,
+    old_key: str | None = None,
+    new_key: str | None = None,
+    has_schema: bool = True,
+    tx: int = 1,
 ) -> Message:
     """A change of a table with the columns of `row`, keyed by its `id`."""
     side = "before" if op == "d" else "after"
     source = {"name": "shop", "schema": "public", "ts_ms": 7, "txId": tx, "lsn": lsn, "xmin": None}
     event = {"before": None, "after": None, side: row, "source": source, "op": op, "ts_ms": 8}
-    headers = [] if old_key is None else [("__debezium.oldkey", json.dumps({"id": old_key}).encode())]
+    headers = [
+        (f"__debezium.{name}", json.dumps({"id": key}).encode())
+        for name, key in (("oldkey", old_key), ("newkey", new_key))
+        if key is not None
+    ]
     if not has_schema:
         return _message({"id": row.get("id")}, event, headers)
     sides = [

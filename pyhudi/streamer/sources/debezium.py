@@ -7,15 +7,21 @@ Deletes are rows whose `_change_operation_type` is `d`, which the merge rules of
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from pyhudi.errors import ConfigError
 from pyhudi.model.options.merging import MERGE_MODE, ORDERING_FIELDS, PAYLOAD_CLASS, STRATEGY_ID
+from pyhudi.streamer.json_messages import Decoded, RowColumns
 from pyhudi.streamer.settings import PipelineSettings
 from pyhudi.streamer.sources.debezium_events import MYSQL, POSTGRES, event_values
 from pyhudi.streamer.sources.kafka import KafkaSource
-from pyhudi.streamer.sources.kafka_formats import EventValues
+from pyhudi.streamer.sources.kafka_formats import Events, EventValues
 from pyhudi.streamer.sources.source import SourceSetting
+from pyhudi.streamer.unavailable import filled_by_batch
+
+if TYPE_CHECKING:
+    from confluent_kafka import Message
 
 __all__ = ["MysqlDebezium", "PostgresDebezium", "settings_of_changes"]
 
@@ -34,13 +40,33 @@ _INDEX = "hoodie.index.type"
 _LOCAL_INDEXES = ("SIMPLE", "BLOOM", "BUCKET", "INMEMORY", "RECORD_LEVEL_INDEX")
 
 
+_NEW_KEY = "__debezium.newkey"
+_ROW_COMES_MS = 10_000
+
+
 class PostgresDebezium(KafkaSource):
-    """Changes of PostgreSQL."""
+    """Changes of PostgreSQL. Values that it did not send are in other events of the batch."""
+
+    is_cut = False
 
     @staticmethod
     def values(setting: SourceSetting) -> EventValues:
         """Their format."""
-        return event_values(POSTGRES, setting)
+        return _FilledValues(event_values(POSTGRES, setting))
+
+    def of_batch(self, messages: list[Message], ends: dict[int, int]) -> tuple[list[Message], dict[int, int]]:
+        """A changed key is a delete and a row, which may have values of the deleted one: they are of one batch."""
+        partitions: set[Any] = {message.partition() for message in messages}
+        first = len(messages)
+        while first and _has_header(messages[first - 1], _NEW_KEY):
+            first -= 1
+        if first == len(messages) or len(partitions) != 1:
+            return messages, ends
+        waits_ms = self._clock.now_ms() - messages[first].timestamp()[1]
+        if not first and waits_ms > _ROW_COMES_MS:  # it is gone, or the limit of a batch is less than both
+            return messages, ends
+        offset: Any = messages[first].offset()
+        return messages[:first], {**ends, partitions.pop(): offset}
 
 
 class MysqlDebezium(KafkaSource):
@@ -50,6 +76,25 @@ class MysqlDebezium(KafkaSource):
     def values(setting: SourceSetting) -> EventValues:
         """Their format."""
         return event_values(MYSQL, setting)
+
+
+@dataclass(frozen=True, slots=True)
+class _FilledValues:
+    """Values that were not sent are those of earlier events of the batch."""
+
+    sent: EventValues
+
+    def decode(self, events: Events, columns: RowColumns) -> Decoded:
+        """The rows of all events, in their order."""
+        decoded = self.sent.decode(events, columns)
+        if not decoded.rows.num_rows:
+            return decoded
+        return replace(decoded, rows=filled_by_batch(decoded.rows, events.kept(decoded.kept).messages))
+
+
+def _has_header(message: Message, name: str) -> bool:
+    headers: Any = message.headers() or ()
+    return any(one == name for one, _ in headers)
 
 
 def settings_of_changes(settings: PipelineSettings) -> PipelineSettings:

@@ -24,11 +24,11 @@ import pyarrow.types as pt
 from pyhudi.errors import SchemaMismatch
 from pyhudi.formats.avro.schema import nullable_branch
 from pyhudi.java.floats import float_text
+from pyhudi.streamer.unavailable import UNAVAILABLE
 
-__all__ = ["UNAVAILABLE", "SentType", "of_avro", "of_connect", "of_json", "shaped"]
+__all__ = ["SentType", "of_avro", "of_connect", "of_json", "shaped"]
 
 _EXACT = Context(prec=200)
-UNAVAILABLE = "__debezium_unavailable_value"
 # What PostgreSQL's connector sends of arrays that it did not get: of texts, of numbers (one a byte), of UUIDs.
 _UNAVAILABLE_ARRAYS = (
     f"[{UNAVAILABLE}]",

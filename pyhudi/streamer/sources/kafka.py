@@ -185,7 +185,11 @@ class KafkaSource(SplitSource[_Plan, OffsetRanges]):
                 messages += self._taken(came, positions, ends, open_partitions)
         finally:
             self._consumer.unassign()
-        return messages, positions
+        return self.of_batch(messages, positions)
+
+    def of_batch(self, messages: list[Message], ends: dict[int, int]) -> tuple[list[Message], dict[int, int]]:
+        """The events that a batch takes of those that came, and where they end; others wait for the next one."""
+        return messages, ends
 
     def _taken(
         self, came: list[Message], positions: dict[int, int], ends: Offsets, open_partitions: set[int]

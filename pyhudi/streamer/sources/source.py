@@ -104,10 +104,12 @@ class RowSource(Protocol):
 
 class SplitSource(ABC, Generic[PlanT, SplitT]):
     """A source whose batches are planned first, and fetched in parts. Splits are values that can be pickled; a task
-    makes a source of its own from the same setting, and calls `fetch`.
+    makes a source of its own from the same setting, and calls `fetch`. `is_cut`: False if rows of a batch depend on
+    each other, so that one process has to read all of them.
     """
 
     writes_v2 = False
+    is_cut = True
 
     def read(self, start: Start, limit: int | None, columns: RowColumns) -> Batch | None:
         """A batch, in one process."""
