@@ -24,6 +24,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.schema.evolution import evolve
 from pyhudi.storage import open_storage
 from pyhudi.storage.clock import Clock
+from pyhudi.streamer.change_events import flow_of, with_all_columns
 from pyhudi.streamer.checkpoints import Start, batch_options, start_of
 from pyhudi.streamer.first_checkpoints import first_start
 from pyhudi.streamer.json_messages import RowColumns
@@ -35,6 +36,7 @@ from pyhudi.streamer.sources.debezium import settings_of_changes
 from pyhudi.streamer.sources.registry import open_source
 from pyhudi.streamer.sources.source import RowSource, SourceSetting
 from pyhudi.streamer.unavailable import filled_by_table
+from pyhudi.table.apply_changes import apply_events
 from pyhudi.table.save import write
 from pyhudi.timeline.table_properties import table_exists
 
@@ -74,6 +76,7 @@ class Pipeline:
         settings = settings_of_changes(settings)
         self._settings, self._spark = settings, spark
         self._storage = open_storage(settings.target, settings.store)
+        self._flow = flow_of(settings)
         self._provided = provided_columns(settings)
         setting = SourceSetting(settings, clock)
         self._source: RowSource = open_source(setting)
@@ -155,7 +158,10 @@ class Pipeline:
         if read is None or not read.num_rows:
             return read
         options = WriteOptions.parse(self._settings.write)
-        if self._meta is None:
+        if self._flow is not None:
+            events, flow = with_all_columns(read.head(read.num_rows), self._flow, self._columns().schema)
+            flow.events(events, self._meta, options)
+        elif self._meta is None:
             check_fields(options, read.schema.names)
         else:
             evolve(_data_columns(self._meta), read.schema, null_for_missing=True, schema_mode="merge")
@@ -171,7 +177,14 @@ class Pipeline:
             {**read.batch.notes, **aside},
             is_v2=self._source.writes_v2,
         )
-        options = {**_BY_DEFAULT, **settings.write, **notes}
+        options: dict[str, object] = {**_BY_DEFAULT, **settings.write, **notes}
+        if self._flow is not None:
+            if read.num_rows:
+                events, flow = with_all_columns(read.head(read.num_rows), self._flow, self._columns().schema)
+                return apply_events(self._storage, events, flow, options)
+            if self._meta is None:
+                return None
+            options = self._flow.options(options)
         if settings.options.filters_dupes:
             options["hoodie.datasource.insert.dup.policy"] = "drop"
         if not read.num_rows:
@@ -205,14 +218,17 @@ class Pipeline:
             return RowColumns(self._provided.source, is_whole=True)
         if self._meta is None or self._settings.options.transformer_names:
             return RowColumns(pa.schema([]))
-        return RowColumns(_data_columns(self._meta))
+        times = () if self._flow is None else self._flow.times
+        return RowColumns(pa.schema([one for one in _data_columns(self._meta) if one.name not in times]))
 
     def _filled(self, rows: pa.Table) -> tuple[pa.Table, Sequence[str]]:
         """Rows with values that their source did not send, and what has to be said."""
         return filled_by_table(rows, self._meta, self._settings)
 
     def _keys(self) -> list[str]:
-        """The key columns of the table, or of the one that will be made."""
+        """The key columns of the table, or of the one that will be made; of events the sequence, too."""
+        if self._flow is not None:
+            return [*self._flow.keys, self._flow.sequence]
         if self._meta is not None:
             return list(self._meta.config.record_key_fields)
         return [name.strip() for name in self._settings.write.get(_RECORD_KEY, "").split(",") if name.strip()]

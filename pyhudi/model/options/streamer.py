@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pyhudi.model.options.aws_sources import EventFilesOptions, KinesisOptions, S3QueueOptions
 from pyhudi.model.options.declare import option, part
 from pyhudi.model.options.spec import Kind, OptionScope
+from pyhudi.model.options.streamer_changes import ApplyOptions
 from pyhudi.model.options.streamer_debezium import DebeziumOptions
 from pyhudi.model.options.streamer_protobuf import ProtobufOptions
 from pyhudi.model.options.streamer_runs import RunOptions, SchemaChangeOptions
@@ -298,3 +299,4 @@ class StreamerOptions:
     tables: TablesOptions = part(TablesOptions)
     runs: RunOptions = part(RunOptions)
     schema_changes: SchemaChangeOptions = part(SchemaChangeOptions)
+    apply: ApplyOptions = part(ApplyOptions)
