@@ -18,7 +18,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from pyhudi.errors import PathNotFound
-from pyhudi.formats.timeline.clean_plans import decode_clean_metadata, decode_clean_plan
+from pyhudi.formats.timeline.clean_plans import clean_metadata_of, clean_plan_of
 from pyhudi.formats.timeline.history_files import (
     TIME_COLUMNS,
     RowGroup,
@@ -26,7 +26,7 @@ from pyhudi.formats.timeline.history_files import (
     row_groups_of,
     write_history_file,
 )
-from pyhudi.formats.timeline.instant_files import decode_commit, decode_totals
+from pyhudi.formats.timeline.instant_files import decode_avro_record, decode_commit, decode_totals
 from pyhudi.model.commit import CommitMetadata, CommitTotals
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.plans import CleanMetadata, CleanPlan
@@ -76,12 +76,12 @@ class LsmInstant:
     def clean(self) -> CleanMetadata | None:
         """See `ArchivedInstant`."""
         body = self.metadata if self.instant.action is ActionKind.CLEAN else None
-        return decode_clean_metadata(body, self._name) if body else None
+        return clean_metadata_of(decode_avro_record(body, self._name), self._name) if body else None
 
     def clean_plan(self) -> CleanPlan | None:
         """See `ArchivedInstant`."""
         body = self.plan if self.instant.action is ActionKind.CLEAN else None
-        return decode_clean_plan(body, self._name) if body else None
+        return clean_plan_of(decode_avro_record(body, self._name), self._name) if body else None
 
     @property
     def _name(self) -> str:
