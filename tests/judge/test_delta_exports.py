@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import subprocess
 import warnings
@@ -16,10 +17,13 @@ import pytest
 
 from pyhudi import HudiTable, write_hudi
 from pyhudi.schema.changes import AddColumn, ChangeType
+from pyhudi.storage.other_clients import pyiceberg_properties
 from tests.support.exports.delta import assert_equal, by_pyhudi
+from tests.support.exports.iceberg import Lake
 from tests.support.golden.folder import shared_folder
 from tests.support.judge.hudi_on_s3 import judges_python
 from tests.support.judge.real_hudi import HUDI_OF_TABLE_VERSION, Judge
+from tests.support.servers.object_stores import object_store_server
 from tests.support.source import ROOT
 from tests.support.sweeps import SEED
 from tests.support.tables.random_life import EMPHASES, RandomLife
@@ -94,6 +98,29 @@ def test_duckdb_finds_by_filters_what_it_finds_without_the_statistics_of_the_log
     for pair, by_filter, by_all in zip(pairs, lines[::2], lines[1::2], strict=True):
         assert by_filter == by_all, pair[0]
     assert any(lines)
+
+
+def test_duckdb_reads_both_exports_of_a_table_on_s3(tmp_path: Path, readers: Readers) -> None:
+    with object_store_server("s3", tmp_path) as server:
+        storage = server.table("rides")
+        write_hudi(storage, [{"id": 1, "p": "a"}, {"id": 2, "p": "b"}], record_key="id", partition_by="p", options=OFF)
+        table = HudiTable.open(storage.root, storage_options=dict(server.options))
+        catalog = {"type": "sql", "uri": f"sqlite:///{tmp_path}/catalog.db", "warehouse": "s3://lake/wh"}
+        lake = Lake(tmp_path, other=catalog)
+        for id in (3, 4):
+            table.export_metadata("delta")
+            lake.export(table)
+            table.upsert([{"id": id, "p": "a"}], options=OFF)
+        reader = Lake(tmp_path, other={**catalog, **pyiceberg_properties(storage)})
+        command = [readers["python"], str(ROOT / "tests" / "support" / "judge" / "exports_on_s3.py")]
+        command += [server.options["fs.s3a.endpoint"].removeprefix("http://"), storage.root.replace("s3a:", "s3:")]
+        command += [reader.table().metadata_location]
+        keys = {"AWS_ACCESS_KEY_ID": "fs.s3a.access.key", "AWS_SECRET_ACCESS_KEY": "fs.s3a.secret.key"}
+        given = {**os.environ, **{name: server.options[key] for name, key in keys.items()}}
+        ran = subprocess.run(command, capture_output=True, text=True, check=False, env=given)
+
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    assert [json.loads(line) for line in ran.stdout.splitlines()] == [[1, 2, 3], [1, 2, 3]]
 
 
 def odd_partitions(path: Path) -> None:
