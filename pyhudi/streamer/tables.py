@@ -49,20 +49,31 @@ def load_tables(config: Config) -> Mapping[str, PipelineSettings]:
     own: dict[str, list[Entry]] = {
         name: [entry for entry in entries if entry.table == name and entry.key] for name in sections
     }
-    for name in [] if listed is None else [one.strip() for one in listed.text.split(",") if one.strip()]:
+    folders = {name: name for name in sections}
+    for name in [] if listed is None else _listed(listed):
         if name in own:
             raise ConfigError(f"{said[_NAMES].place}: the table {name} is there twice.")
         own[name] = list(file_entries(_file_of(name, said)))
+        folders[name] = _with_database(name)
     _check_common(said, own)
     shared, before = ([one for one in ones if not _is_of_several(one)] for ones in (common, more))
     tables: dict[str, PipelineSettings] = {}
     for name, ones in own.items():
         mine = [replace(entry, table=None) for entry in ones]
-        prefix = [] if _PREFIX not in said else [_target(name, said[_PREFIX])]
+        prefix = [] if _PREFIX not in said else [_target(folders[name], said[_PREFIX])]
         tables[name] = settings_of(mine[0].place if mine else place, [*prefix, *shared, *mine, *before])
     _check_targets(tables)
     _check_quarantines(tables)
     return tables
+
+
+def _listed(listed: Entry) -> Sequence[str]:
+    """The names of Hudi's list. Raises ConfigError for none, and for those of which Hudi would read a part."""
+    names = [one.strip() for one in listed.text.split(",") if one.strip()]
+    wrong = next((name for name in names if name.count(".") > 1), None)
+    if wrong is not None or not names:
+        raise ConfigError(f"{listed.place}: {_NAMES}: expected db.table,db.table, found {wrong or listed.text!r}.")
+    return names
 
 
 def _check_common(said: Mapping[str, Entry], own: Mapping[str, Sequence[Entry]]) -> None:
@@ -109,9 +120,9 @@ def _with_database(name: str) -> str:
     return name if "." in name else f"{_DATABASE}.{name}"
 
 
-def _target(name: str, prefix: Entry) -> Entry:
+def _target(folders: str, prefix: Entry) -> Entry:
     """The table's folder below that of all tables."""
-    return Entry(_TARGET, "/".join([prefix.text.rstrip("/"), *name.split(".")]), prefix.place)
+    return Entry(_TARGET, "/".join([prefix.text.rstrip("/"), *folders.split(".")]), prefix.place)
 
 
 def _file_of(name: str, said: Mapping[str, Entry]) -> str:

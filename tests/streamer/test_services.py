@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -236,6 +237,28 @@ def test_processes_killed_while_services_run_beside_them_lose_and_double_nothing
     Streamer({**settings, "own.until": checkpoint + 2}).run(until_empty=True)
     assert rows(tmp_path) == {(number, checkpoint + 1) for number in range(10)}
     assert pending(tmp_path) == []
+
+
+@pytest.mark.thorough
+def test_ctrl_c_waits_for_a_running_service_and_leaves_whole_batches(tmp_path: Path) -> None:
+    settings = config(tmp_path, continuous=True, **{**COMPACTS, "own.until": "400"})
+    path = tmp_path / "p.properties"
+    path.write_text("\n".join(f"{key}={value}" for key, value in settings.items()))
+    command = [sys.executable, "-m", "pyhudi.cli", "stream", str(path)]
+    running = subprocess.Popen(
+        command, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert running.stderr is not None
+    for _ in range(4):
+        assert "10 rows" in running.stderr.readline()
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=60)
+
+    assert running.returncode in (5, 130), err  # 5: a commit had completed in the call
+    assert "Traceback" not in err
+    checkpoint = int(HudiTable.open(tmp_path / "t").inspect.checkpoint().value or 0)
+    assert rows(tmp_path) == {(number, checkpoint - 1) for number in range(10)}
+    assert pending(tmp_path) in ([], [ActionKind.COMPACTION])
 
 
 def test_each_batch_is_exported_and_in_the_catalog_when_the_next_begins(

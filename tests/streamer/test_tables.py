@@ -162,6 +162,14 @@ def test_properties_of_hoodies_multi_table_streamer_are_read_as_they_are(lake: P
     assert "MERGE_ON_READ" in str(HudiTable.open(lake / "elsewhere").inspect.describe())
 
 
+def test_a_listed_name_without_a_database_has_the_folder_that_hudi_gives_it(tmp_path: Path) -> None:
+    (tmp_path / "default_rides_config.properties").write_text("")
+    (tmp_path / "p.properties").write_text(
+        "hoodie.streamer.ingestion.tablesToBeIngested=rides\n--base-path-prefix=/lake\n--config-folder=.\n"
+    )
+    assert load_tables(tmp_path / "p.properties")["rides"].target == "/lake/default/rides"
+
+
 LISTED = "--target-base-path=/t\nhoodie.streamer.ingestion.tablesToBeIngested=a.b\n"
 
 
@@ -185,6 +193,8 @@ LISTED = "--target-base-path=/t\nhoodie.streamer.ingestion.tablesToBeIngested=a.
             "b and a both set rows aside in /e",
         ),
         ("p.toml", 'target-table = "t"\n[tables.a]\n', r"p\.toml:1: target-table would name all tables alike"),
+        ("p.properties", "hoodie.streamer.ingestion.tablesToBeIngested=\n", r"expected db\.table,db\.table, found ''"),
+        ("p.properties", LISTED.replace("a.b", "a.b.c"), r"p\.properties:2: .*expected db\.table.* found 'a\.b\.c'"),
         ("p.properties", LISTED, r"p\.properties:2: the file of the table a\.b is missing: .*a\.b\.configFile"),
         ("p.properties", LISTED + "--config-folder=conf\n", r"no configuration '.*/conf/a_b_config\.properties'"),
         (
