@@ -1,7 +1,7 @@
 """Table services beside the batches of a stream or a pipeline: which they are, and what a batch leaves to them.
 
 A batch plans a compaction or a clustering at its end. A thread executes the plans while the next batches are written;
-whose thread, and what its errors do, say the callers. Source: docs/streaming.md, docs/streamer.md, "Table services".
+whose thread, and what its errors do, say the callers. Source: docs/streaming.md, "Table services".
 """
 
 from __future__ import annotations

@@ -80,13 +80,14 @@ def from_files(settings: PipelineSettings) -> ProvidedColumns:
 def from_registry(settings: PipelineSettings) -> ProvidedColumns:
     """Schemas of a Confluent registry, by their URLs, whole or by parts around the topic."""
     schemas = settings.options.schemas
-    parts = schemas.registry_parts
-    url = schemas.registry_url or _url(settings, parts.suffix or parts.source_suffix, "sourceUrlSuffix")
+    registry_parts = schemas.registry_parts
+    suffix = registry_parts.suffix
+    url = schemas.registry_url or _url(settings, suffix or registry_parts.source_suffix, "sourceUrlSuffix")
     if url is None:
         raise ConfigError(f"{settings.place}: hoodie.streamer.schemaprovider.registry.url is missing.")
-    target_url = parts.target_url
-    if target_url is None and parts.target_suffix is not None:
-        target_url = _url(settings, parts.suffix or parts.target_suffix, "targetUrlSuffix")
+    target_url = registry_parts.target_url
+    if target_url is None and registry_parts.target_suffix is not None:
+        target_url = _url(settings, suffix or registry_parts.target_suffix, "targetUrlSuffix")
     columns = _columns(fetched_schema(url), url)
     if target_url is None or target_url == url:
         return ProvidedColumns(columns, columns if not settings.options.transformer_names else None)

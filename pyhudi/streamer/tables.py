@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pyhudi.errors import ConfigError
+from pyhudi.model.options import streamer_options
 from pyhudi.model.options.declare import own_specs
 from pyhudi.model.options.streamer_tables import TablesOptions
 from pyhudi.streamer.settings import (
@@ -43,33 +44,35 @@ def load_tables(config: Config) -> Mapping[str, PipelineSettings]:
     common = [entry for entry in entries if entry.table is None]
     said = {canonical(entry.key): entry for entry in [*common, *more]}
     sections = dict.fromkeys(entry.table for entry in entries if entry.table is not None)
-    listed = said.get(_NAMES)
-    if listed is None and not sections:
+    if _NAMES not in said and not sections:
         return {"": settings_of(place, [*common, *more])}
     own: dict[str, list[Entry]] = {
         name: [entry for entry in entries if entry.table == name and entry.key] for name in sections
     }
     folders = {name: name for name in sections}
-    for name in [] if listed is None else _listed(listed):
+    options = streamer_options({key: said[key].text for key in (_NAMES, _FOLDER, _PREFIX) if key in said})
+    for name in _listed(said[_NAMES], options.tables.names) if _NAMES in said else ():
         if name in own:
             raise ConfigError(f"{said[_NAMES].place}: the table {name} is there twice.")
-        own[name] = list(file_entries(_file_of(name, said)))
+        own[name] = list(file_entries(_file_of(name, said, options.tables.folder)))
         folders[name] = _with_database(name)
     _check_common(said, own)
     shared, before = ([one for one in ones if not _is_of_several(one)] for ones in (common, more))
     tables: dict[str, PipelineSettings] = {}
     for name, ones in own.items():
         mine = [replace(entry, table=None) for entry in ones]
-        prefix = [] if _PREFIX not in said else [_target(folders[name], said[_PREFIX])]
+        prefix = []
+        if options.tables.prefix is not None:
+            target = "/".join([options.tables.prefix.rstrip("/"), *folders[name].split(".")])
+            prefix = [Entry(_TARGET, target, said[_PREFIX].place)]
         tables[name] = settings_of(mine[0].place if mine else place, [*prefix, *shared, *mine, *before])
     _check_targets(tables)
     _check_quarantines(tables)
     return tables
 
 
-def _listed(listed: Entry) -> Sequence[str]:
+def _listed(listed: Entry, names: Sequence[str]) -> Sequence[str]:
     """The names of Hudi's list. Raises ConfigError for none, and for those of which Hudi would read a part."""
-    names = [one.strip() for one in listed.text.split(",") if one.strip()]
     wrong = next((name for name in names if name.count(".") > 1), None)
     if wrong is not None or not names:
         raise ConfigError(f"{listed.place}: {_NAMES}: expected db.table,db.table, found {wrong or listed.text!r}.")
@@ -120,24 +123,18 @@ def _with_database(name: str) -> str:
     return name if "." in name else f"{_DATABASE}.{name}"
 
 
-def _target(folders: str, prefix: Entry) -> Entry:
-    """The table's folder below that of all tables."""
-    return Entry(_TARGET, "/".join([prefix.text.rstrip("/"), *folders.split(".")]), prefix.place)
-
-
-def _file_of(name: str, said: Mapping[str, Entry]) -> str:
+def _file_of(name: str, said: Mapping[str, Entry], folder: str | None) -> str:
     """The file of a listed table. Raises ConfigError where nothing says it."""
     whole = _with_database(name)
     named = said.get(f"hoodie.streamer.ingestion.{whole}.configFile")
     if named is not None:
         return _beside(named.place, named.text)
-    if _FOLDER not in said:
+    if folder is None:
         raise ConfigError(
             f"{said[_NAMES].place}: the file of the table {name} is missing: "
             f"hoodie.streamer.ingestion.{whole}.configFile, or config-folder, the folder that has it."
         )
-    folder = said[_FOLDER]
-    return _beside(folder.place, f"{folder.text.rstrip('/')}/{whole.replace('.', '_', 1)}_config.properties")
+    return _beside(said[_FOLDER].place, f"{folder.rstrip('/')}/{whole.replace('.', '_', 1)}_config.properties")
 
 
 def _beside(place: str, path: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import struct
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from io import BytesIO
@@ -26,26 +26,10 @@ from pyhudi.streamer.sources.kafka import KafkaSource
 from pyhudi.streamer.sources.kafka_offsets import OffsetRanges, cut, dealt, offsets_of, text_of_offsets
 from pyhudi.streamer.sources.registry import open_source
 from pyhudi.streamer.sources.source import SourceSetting
+from tests.support.mock_kafka import Broker, config
 
 kafka = pytest.importorskip("confluent_kafka")
 TOPIC = "orders"
-
-
-class Broker:
-    """A mock cluster: four partitions a topic."""
-
-    def __init__(self) -> None:
-        self._producer = kafka.Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "x:1"})
-        broker = next(iter(self._producer.list_topics(TOPIC, timeout=10).brokers.values()))
-        self.address = f"{broker.host}:{broker.port}"
-
-    def send(
-        self, *values: object, partition: int = 0, topic: str = TOPIC, key: str | None = None, **more: Any
-    ) -> None:
-        for value in values:
-            data = value if isinstance(value, bytes | None) else json.dumps(value).encode()
-            self._producer.produce(topic, data, key=key, partition=partition, **more)
-        assert self._producer.flush(10) == 0
 
 
 @pytest.fixture(scope="module")
@@ -58,20 +42,6 @@ def topic(cluster: Broker, request: pytest.FixtureRequest) -> str:
     name = request.node.name[:60].replace("[", "-").replace("]", "")
     cluster.send({"id": 0, "v": 0}, topic=name)
     return name
-
-
-def config(
-    tmp_path: Path, cluster: Broker, topic: str, source: str = "JsonKafkaSource", **more: object
-) -> Mapping[str, Any]:
-    return {
-        "target-base-path": str(tmp_path / "t"),
-        "record_key": "id",
-        "source-class": source,
-        "hoodie.streamer.source.kafka.topic": topic,
-        "bootstrap.servers": cluster.address,
-        "auto.offset.reset": "earliest",
-        **more,
-    }
 
 
 def rows(tmp_path: Path) -> list[dict[str, Any]]:
