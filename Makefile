@@ -79,7 +79,7 @@ servers: $(FOR_TESTS)  ## tests at servers of Azure, Google's storage and Hive, 
 
 streamer: $(FOR_TESTS)  ## pipelines at real servers of ../shared/services, and a soak of kills (PYHUDI_SOAK_EVENTS=1000000 PYHUDI_SOAK_KILLS=50 ARGS="-k soak -s")
 	@[ -d $(SHARED)/services ] || { echo "make streamer needs $(SHARED)/services"; exit 2; }
-	@$(JAVA) && $(PY) -m pytest tests/streamer -m servers $(ARGS)
+	@$(JAVA) && PYHUDI_SOAK_EVENTS=$${PYHUDI_SOAK_EVENTS:-20000} $(PY) -m pytest tests/streamer -m servers $(ARGS)
 
 fmt: $(FOR_ALL)  ## format the code and fix what ruff can fix
 	@$(PY) -m ruff check --fix --quiet . || true
