@@ -117,8 +117,8 @@ class Stopwatch:
 def action_span(operation: str, context: TableContext) -> Iterator[Span | None]:
     """A span around an action and its phases; errors in it get a description of the action."""
     table = {"hudi.table": context.meta.storage.root, "hudi.operation": operation.lower()}
-    with describing(operation, context.meta.config.table_name), span(f"hudi.{operation.lower()}", table) as opened:
-        yield opened
+    with describing(operation, context.meta.config.table_name), span(f"hudi.{operation.lower()}", table) as trace_span:
+        yield trace_span
 
 
 class Action(Protocol[PlanT]):

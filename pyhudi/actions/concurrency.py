@@ -85,7 +85,7 @@ def check_others(
 
 
 def early_conflicts(instant: Instant, context: ActionContext) -> EarlyConflicts | None:
-    """How tasks of a write check for other writers; None when the options don't ask for it, and for services."""
+    """The check for other writers in tasks of a write; None if the options don't ask for it, and for services."""
     options = context.options
     is_service = instant.action.is_table_service
     if not (options.concurrency.detects_early and options.concurrency.is_optimistic) or is_service:

@@ -219,19 +219,19 @@ def check_plans(ours: OurWrite, compactions: Mapping[FileGroupId, str], clusteri
     endangered = ours.rewritten if ours.logs_are_parted else ours.touched
     _check_plan(ours, endangered, compactions, "compaction", "append during it")
     if ours.strategy.yields_to_plans:
-        then = "leave its file groups out, or wait for it, as the options say"
-        _check_plan(ours, ours.touched, clusterings, "clustering", then)
+        advice = "leave its file groups out, or wait for it, as the options say"
+        _check_plan(ours, ours.touched, clusterings, "clustering", advice)
 
 
 def _check_plan(
-    ours: OurWrite, groups: frozenset[FileGroupId], planned: Mapping[FileGroupId, str], what: str, then: str
+    ours: OurWrite, groups: frozenset[FileGroupId], planned: Mapping[FileGroupId, str], service: str, advice: str
 ) -> None:
     shared = sorted(groups & planned.keys())
     if shared:
         raise WriteConflict(
-            f"{ours.table}: while {ours.instant.action.value} {ours.instant.requested_time} was running, the {what} "
+            f"{ours.table}: while {ours.instant.action.value} {ours.instant.requested_time} was running, the {service} "
             f"{planned[shared[0]]} was planned for file groups that it changes: {_listed(shared)}. Nothing of "
-            f"{ours.instant.requested_time} is visible; run the write again, it will {then}."
+            f"{ours.instant.requested_time} is visible; run the write again, it will {advice}."
         )
 
 

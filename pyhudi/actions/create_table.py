@@ -126,7 +126,7 @@ def _warn_of_others(storage: Storage) -> None:
     if others:
         warn_caller(
             f"{storage.root}: the new table lies among other files, such as {', '.join(others[:3])}. Queries don't "
-            "read them, but drop() and mode='replace' delete the whole folder. A folder of its own is safer."
+            "read them, but drop() and mode='replace' delete the whole folder. A separate folder is safer."
         )
 
 
@@ -221,7 +221,7 @@ def check_fields(options: WriteOptions, columns: Sequence[str]) -> None:
 
 
 def check_files_writable(config: TableConfig) -> None:
-    """Raise UnsupportedTable for tables whose files this release can't write, whatever the rows."""
+    """Raise UnsupportedTable for tables whose files this release can't write, with any rows."""
     config.check_writable()
     if config.base_file_format not in BASE_FORMATS.entries:
         raise UnsupportedTable(

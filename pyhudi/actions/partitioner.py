@@ -1,4 +1,4 @@
-"""Which task writes which rows: updates to their file groups, inserts to small files or new file groups. Pure.
+"""The assignment of rows to write tasks: updates to their file groups, inserts to small or new ones. Pure.
 
 A *slot* is one write task. Every updated file group gets one slot; a small file that takes inserts shares the slot of
 its updates; each new file group gets its own slot. Rows find their slot column-wise (`SlotPlan.slots_of`).

@@ -1,4 +1,4 @@
-"""A new table in the place of another one, so that one of the two is whole at every moment.
+"""Replaces a table by a new one, so that one of the two is whole at every moment.
 
     build           the new table, in .hoodie/.temp/replacement-<id>      the old table is as it was
     name            that folder in .hoodie/.temp/replaced_by              the old table is as it was
@@ -50,7 +50,7 @@ _AT_ONCE = 16  # requests to a store
 
 
 def aside(options: WriteOptions) -> WriteOptions:
-    """The options of the write that fills a staged table: nobody else can reach it."""
+    """The options of the write that fills a staged table, which no other process can reach."""
     return replace(options, lock=replace(options.lock, provider="IN_PROCESS"))
 
 

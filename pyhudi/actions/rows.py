@@ -76,7 +76,7 @@ _TASK_BITS = 40  # rows of one task are numbered below this, tasks above
 
 @dataclass(frozen=True)
 class AddKeys:
-    """Column work: KEYED_FIELDS of each row. `deletes`: every row is a delete, whatever its flag says."""
+    """Column work: KEYED_FIELDS of each row. `deletes`: every row is a delete, even without a flag."""
 
     keygen: KeyGenerator
     deletes: bool
@@ -343,7 +343,7 @@ def input_rules(context: ActionContext) -> MergeRules:
     rules = table_rules(context).for_input
     if rules.needs_pairs:
         return rules
-    # Hudi 0.x keeps the row with the greater ordering value within a batch, whatever the payload class does later.
+    # Hudi 0.x keeps the row with the greater ordering value within a batch, with any payload class.
     fields = rules.ordering_fields if rules.by_ordering else ordering_fields(context)
     by_value = rules.mode == EVENT_TIME_ORDERING or not context.meta.config.format.combines_input_by_mode
     return MergeRules(EVENT_TIME_ORDERING, fields) if by_value and fields else _LATEST

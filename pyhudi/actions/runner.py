@@ -61,10 +61,10 @@ def run(action: Action[PlanT], context: ActionContext, rolled_back: tuple[str, .
     Args:    rolled_back: instants that were undone before, for the result.
     Raises:  HudiError; unless the completed file exists, nothing of the action is visible.
     """
-    with notify_afterwards(), action_span(action.operation, context) as opened:
+    with notify_afterwards(), action_span(action.operation, context) as trace_span:
         result = _run(action, context, rolled_back)
-        if opened is not None:
-            opened.set_attribute("hudi.instant", result.instant_time)
+        if trace_span is not None:
+            trace_span.set_attribute("hudi.instant", result.instant_time)
         return result
 
 

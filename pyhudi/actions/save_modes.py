@@ -181,11 +181,11 @@ def delete_meta_folder(storage: Storage) -> None:
     """Delete `.hoodie` with its content, except the held lock of the table: without its file two processes might hold
     it.
     """
-    rest = storage.list(META_FOLDER)
-    locks = [entry for entry in rest if entry.name.startswith(OF_LOCKS)]
+    entries = storage.list(META_FOLDER)
+    locks = [entry for entry in entries if entry.name.startswith(OF_LOCKS)]
     if not locks:
         storage.delete_tree(META_FOLDER)
-    for entry in rest if locks else ():
+    for entry in entries if locks else ():
         if entry not in locks:
             storage.delete_tree(entry.path) if entry.is_dir else storage.delete(entry.path)
     storage.sync([META_FOLDER])

@@ -79,7 +79,7 @@ def check_checkpoint(options: StreamOptions, now: MetaClient) -> None:
     if time != options.streamer_after:
         raise CheckpointMoved(
             f"{now.storage.root}: this batch was read from the checkpoint of the commit {options.streamer_after}, and "
-            f"the newest checkpoint is that of {time} by now: another Streamer writes to the table, or somebody set a "
+            f"the newest checkpoint is that of {time} by now: another Streamer writes to the table, or a user set a "
             "checkpoint. Nothing of this batch is visible; read from the newest checkpoint."
         )
 

@@ -254,8 +254,8 @@ def key_collisions(rows: pa.Table, fields: Sequence[str]) -> str:
 
 
 def _column(rows: pa.Table, field: str) -> pa.Array:
-    top, _, rest = field.partition(".")
-    if field in rows.column_names or not rest:
+    top, _, nested_path = field.partition(".")
+    if field in rows.column_names or not nested_path:
         return single_array(rows.column(field))
     column = read_field(pa.RecordBatch.from_arrays([single_array(rows.column(top))], names=[top]), field)
     return pa.nulls(len(rows), pa.string()) if column is None else column

@@ -244,8 +244,8 @@ class WholeSlices:
         # An overwrite after the range may have replaced the group: its files exist until they are cleaned.
         rules = replace(Visibility.of(meta, None), replaced=frozenset())
         group = part.group
-        listed = listed_partitions(self.storage, [group.partition_path])
-        files = [file for _, folder_files in listed for file in folder_files if group.file_id in file.name]
+        files_by_partition = listed_partitions(self.storage, [group.partition_path])
+        files = [file for _, folder_files in files_by_partition for file in folder_files if group.file_id in file.name]
         slices = next((g.slices for g in rules.file_groups(group.partition_path, files) if g.group == group), ())
         paths = {log.path for log in part.log_files}
         newest = next((s for s in slices if paths & {log.path for log in s.log_files}), None)

@@ -136,8 +136,8 @@ def _plan(query: Query, instant_time: str | None, meta: MetaClient) -> ReadPlan:
     if instant_time is not None:
         check_not_cleaned(meta, instant_time)
     metadata = metadata_source(meta) if query.use_metadata else None
-    listed = None if metadata is None else metadata.files()
-    view = FileSystemView.load(meta, as_of=instant_time, listed=listed)
+    files_by_partition = None if metadata is None else metadata.files()
+    view = FileSystemView.load(meta, as_of=instant_time, listed=files_by_partition)
     _check_not_empty(meta, view, instant_time)
     history = schema_history(meta, instant_time)
     full = read_schema(meta, instant_time, view)
@@ -175,7 +175,7 @@ def _plan(query: Query, instant_time: str | None, meta: MetaClient) -> ReadPlan:
         files_skipped_by_path=sum(len(view.groups.get(path, ())) for path in skipped_paths),
         skipped=skipped,
         key_field=sole_key_field(meta.config, full),
-        listed_by_metadata=listed is not None,
+        listed_by_metadata=files_by_partition is not None,
         check_pages=query.damage.page_checksums,
         driver_log_bytes=query.driver_log_bytes,
     )

@@ -77,15 +77,15 @@ def record_index(compared: Compared, partition: str) -> Iterator[Difference]:
     rows = _rows(compared, compared.plan(_PLACE), is_global=is_global)
     keys = rows.column("key")
     records = table.records(partition) if compared.is_whole else table.lookup(partition, _texts(keys.unique()))
-    listed = _listed(records, is_global=is_global)
+    entries = _listed(records, is_global=is_global)
     how: _How = "full outer" if compared.is_whole else "left outer"
-    wrong = _wrong(rows, listed, how)
+    wrong = _wrong(rows, entries, how)
     if not compared.is_whole and wrong.num_rows:  # a file group outside the sample may have another row of this key
         wrong_places = wrong.column("listed").drop_null().to_pylist()
         groups = {FileGroupId(*str(place).rsplit("/", 1)) for place in wrong_places}
         elsewhere = _rows(compared, compared.plan(_PLACE, groups), is_global=is_global)
         every = pa.concat_tables([rows, elsewhere])
-        wrong = _wrong(every.filter(pc.is_in(every.column("id"), wrong.column("id").combine_chunks())), listed, how)
+        wrong = _wrong(every.filter(pc.is_in(every.column("id"), wrong.column("id").combine_chunks())), entries, how)
     for row in wrong.slice(0, KEYS_SHOWN).to_pylist():
         where = f"key {str(row['id']).rpartition(_BETWEEN)[2]!r}"
         yield Difference(partition, where, row["there"] or "no entry", row["listed"] or "no entry")
@@ -108,11 +108,11 @@ def _listed(records: pa.Table, *, is_global: bool) -> pa.Table:
     return pa.table({"id": _ids(paths, keys, is_global=is_global), "listed": _places(paths, file_ids(places))})
 
 
-def _wrong(rows: pa.Table, listed: pa.Table, how: _How) -> pa.Table:
+def _wrong(rows: pa.Table, entries: pa.Table, how: _How) -> pa.Table:
     """Keys without an entry for one of their rows. A key of several rows (inserted twice) has one entry for one of
     them.
     """
-    both = rows.join(listed, "id", join_type=how)
+    both = rows.join(entries, "id", join_type=how)
     right = both.filter(pc.equal(both.column("there"), both.column("listed"))).column("id")
     return both.filter(pc.invert(pc.is_in(both.column("id"), right.combine_chunks())))
 
@@ -145,9 +145,9 @@ def secondary_index(compared: Compared, partition: str) -> Iterator[Difference]:
     ]
     expected = pc.unique(pa.concat_arrays([pa.array([], pa.string()), *of_rows]))
     records = table.records(partition) if compared.is_whole else table.lookup(partition, _texts(expected))
-    listed = records.column("key").combine_chunks()
-    missing = expected.filter(pc.invert(pc.is_in(expected, listed)))
-    wrong = listed.filter(pc.invert(pc.is_in(listed, expected)))
+    stored_keys = records.column("key").combine_chunks()
+    missing = expected.filter(pc.invert(pc.is_in(expected, stored_keys)))
+    wrong = stored_keys.filter(pc.invert(pc.is_in(stored_keys, expected)))
     for keys, expected_text, actual in ((missing, "a record", "none"), (wrong, "none", "a record")):
         for key in keys.slice(0, KEYS_SHOWN).to_pylist():
             yield Difference(partition, f"value and key {key!r}", expected_text, actual)
@@ -220,17 +220,17 @@ def _files(compared: Compared, partition: str) -> Iterator[Difference]:
     listed_partitions = {name for name, entry in records.get(ALL_PARTITIONS_KEY) or () if not entry["isDeleted"]}
     for path in view.partitions():
         name = stored_partition(path)
-        listed = {file: entry["size"] for file, entry in records.get(name) or () if not entry["isDeleted"]}
+        entries = {file: entry["size"] for file, entry in records.get(name) or () if not entry["isDeleted"]}
         visible = dict(_visible_files(view, path))
         if visible and name not in listed_partitions:
             yield Difference(partition, ALL_PARTITIONS_KEY, f"the partition {name!r}", "no entry")
         for file, size in visible.items():
-            if listed.get(file) != size and not (
-                file not in listed and _is_pending_log(table.data, data_path(path, file))
+            if entries.get(file) != size and not (
+                file not in entries and _is_pending_log(table.data, data_path(path, file))
             ):
-                yield Difference(partition, f"{name}/{file}", f"{size} bytes", f"{listed.get(file, 'no entry')}")
+                yield Difference(partition, f"{name}/{file}", f"{size} bytes", f"{entries.get(file, 'no entry')}")
         stored = {entry.name for entry in table.data.storage.list(path)}
-        for file in sorted(listed.keys() - stored):
+        for file in sorted(entries.keys() - stored):
             if data_path(path, file) in cleaned:
                 continue  # its record is deleted when the clean is complete
             yield Difference(partition, f"{name}/{file}", "no entry", "an entry, but there is no such file")

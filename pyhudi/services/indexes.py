@@ -175,16 +175,16 @@ def drop_index(context: ActionContext, name: str, *, dry_run: bool = False) -> t
 
 def _partitions_of(name: str, meta: MetaClient, definitions: IndexDefinitions) -> tuple[str, ...]:
     """The partitions to drop with an index, its own first. Raises ConfigError if it must not be dropped."""
-    listed = (*meta.config.metadata_partitions, *meta.config.metadata_partitions_inflight)
-    names_in_use = dict.fromkeys((*listed, *definitions.by_name))
+    existing = (*meta.config.metadata_partitions, *meta.config.metadata_partitions_inflight)
+    names_in_use = dict.fromkeys((*existing, *definitions.by_name))
     matches = [one for one in (name, f"{_SECONDARY}{name}", f"{_EXPRESSION}{name}") if one in names_in_use]
     if not matches or matches[0] == _FILES:
         names = ", ".join(one for one in names_in_use if one != _FILES) or "none"
         raise ConfigError(f"{meta.storage.root} has no index {name!r}; it has: {names}.")
-    needing = [one for one in listed if one.startswith(_SECONDARY)] if matches[0] == _RECORD_INDEX else []
+    needing = [one for one in existing if one.startswith(_SECONDARY)] if matches[0] == _RECORD_INDEX else []
     if needing:
         raise ConfigError(f"{meta.storage.root}: {', '.join(needing)} need the record index; drop them first.")
-    if matches[0] == _COLUMN_STATS and _PARTITION_STATS in listed:
+    if matches[0] == _COLUMN_STATS and _PARTITION_STATS in existing:
         return _COLUMN_STATS, _PARTITION_STATS  # Hudi keeps the second only together with the first
     return (matches[0],)
 

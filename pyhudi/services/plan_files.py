@@ -1,4 +1,4 @@
-"""The files of a plan: the schema of the new ones, their removal, and a check of the log files behind them.
+"""The files of a plan: the schema of the new ones, their removal, and a check of the log files to merge.
 
 `plan_schema` gives the schema of the new files, and `schema_metadata` the entries for it in the commit metadata.
 Ordinarily this is the table's schema when the plan runs. If the table has a schema history, it is the schema at the
@@ -123,7 +123,7 @@ def plan_schema(instant_time: str, meta: MetaClient) -> PlanSchema:
 
 
 def slice_reading(spec: WriteSpec, schema: PlanSchema, context: ActionContext) -> SliceSpec:
-    """How the slices of a plan are read: with all columns that `spec` stores."""
+    """The rules for reading the slices of a plan, with all columns that `spec` stores."""
     meta, memory = context.meta, context.options.memory
     return SliceSpec(
         meta.storage,

@@ -240,9 +240,9 @@ def _execute(service: Service[PlanT, TaskT, RunT, ResultT], context: ActionConte
     watch = Stopwatch(context.clock)
     beats = context.options.failed_writes_policy == "LAZY"  # with EAGER it is not used
     try:
-        with action_span(service.operation, context) as opened:
-            if opened is not None:
-                opened.set_attribute("hudi.instant", instant_time)
+        with action_span(service.operation, context) as trace_span:
+            if trace_span is not None:
+                trace_span.set_attribute("hudi.instant", instant_time)
             with Running(_Waiting(service), context, instant_time, beats=beats) as (instant, plan):
                 watch.seconds["start"] = context.clock.monotonic_s() - watch.began_s
                 now = context.reloaded()

@@ -85,7 +85,7 @@ def change_type(context: ActionContext, to: str, *, dry_run: bool = False) -> Ty
                 _check_compactable(now.meta)
     raise WriteConflict(
         f"{meta.storage.root}: other writers interfered {_ATTEMPTS} times. The type of a table changes only "
-        f"while nobody writes to it: stop its writers, then call again."
+        f"while no process writes to it: stop its writers, then call again."
     )
 
 
@@ -105,7 +105,7 @@ def _made_ready(context: ActionContext, change: TypeChange) -> TypeChange:
     if alive:
         raise WriteConflict(
             f"{context.meta.storage.root}: {', '.join(alive[:3])} are being written. The type of a table changes only "
-            f"while nobody writes to it: stop its writers, then call again. Nothing was changed."
+            f"while no process writes to it: stop its writers, then call again. Nothing was changed."
         )
     if not context.meta.config.is_merge_on_read:
         return replace(change, rolled_back=change.rolled_back + undone)

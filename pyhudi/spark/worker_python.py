@@ -44,7 +44,7 @@ _SERVER_IS_OURS = "SPARK_LOCAL_REMOTE"  # PySpark's note that remote("local...")
 
 
 def _spark_has_started() -> bool:
-    """True if this process has a JVM, or a Connect server of its own, whose environment can't be changed any more."""
+    """True if this process has a JVM, or has started a Connect server, whose environment can't be changed any more."""
     context = getattr(sys.modules.get("pyspark"), "SparkContext", None)
     has_jvm = "PYSPARK_GATEWAY_PORT" in os.environ or getattr(context, "_gateway", None) is not None
     return has_jvm or _SERVER_IS_OURS in os.environ

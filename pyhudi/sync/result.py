@@ -47,8 +47,8 @@ class SyncedTable(Result):
 
     def __str__(self) -> str:
         columns = [
-            f"column{'s' if len(names) > 1 else ''} {', '.join(names)} {done}"
-            for names, done in (
+            f"column{'s' if len(names) > 1 else ''} {', '.join(names)} {verb}"
+            for names, verb in (
                 (self.columns_added, "added"),
                 (self.columns_changed, "changed"),
                 (self.columns_dropped, "dropped"),
@@ -56,8 +56,8 @@ class SyncedTable(Result):
             if names
         ]
         partitions = [
-            f"{count:,} partition{'s' if count > 1 else ''} {done}"
-            for count, done in (
+            f"{count:,} partition{'s' if count > 1 else ''} {verb}"
+            for count, verb in (
                 (self.partitions_added, "added"),
                 (self.partitions_moved, "moved"),
                 (self.partitions_dropped, "dropped"),

@@ -225,7 +225,7 @@ def copy_table(handle: TableHandle, commit: Instant, target: Storage) -> TableCo
     if table_exists(target):
         raise TableExists(f"There is a Hudi table at {target.root} already. Copy to another path.")
     if target.list(""):
-        raise ConfigError(f"{target.root} is not empty, and a copy needs a folder of its own. Give another path.")
+        raise ConfigError(f"{target.root} is not empty, and a copy needs an empty folder. Give another path.")
     names = (n for n in meta.config.metadata_partitions if is_supported_in(n, meta.config.table_version))
     to_build = {METADATA_TO_BUILD: ",".join(names)} if meta.config.metadata_partitions else {}
     with working("copy", target.root) as work, _removed_on_error(target):

@@ -177,8 +177,8 @@ def write_rows(
     handle: TableHandle, data: TableInput, operation: str, options: Options | None, arguments: Options | None = None
 ) -> WriteResult:
     """Write rows to an existing table: `HudiTable.upsert`, `insert` and similar methods."""
-    given = handle.options(options, {**(arguments or {}), "operation": operation})
-    work = Write(handle.storage, input_of(data, handle.spark, _columns_named(given)), given)
+    call_options = handle.options(options, {**(arguments or {}), "operation": operation})
+    work = Write(handle.storage, input_of(data, handle.spark, _columns_named(call_options)), call_options)
     work.take_steps()
     return write_table(work.storage, work.frame, work.engine, work.options)
 

@@ -145,7 +145,7 @@ def test_what_an_allowed_query_reads_stays_and_nothing_else(
     groups: dict[str, list[str]], since: str, replaced: dict[str, str], saved: set[str]
 ) -> None:
     keep = RetentionRules(
-        KEEP_LATEST_COMMITS, since, replaced={"p": replaced, "q": {"c": "001"}}, saved={"p": frozenset(saved)}
+        KEEP_LATEST_COMMITS, since, replaced={"p": replaced, "q": {"c": "001"}}, savepointed={"p": frozenset(saved)}
     )
     found = to_delete(groups, keep)
     for group, times in groups.items():

@@ -106,7 +106,7 @@ class _FromRows:
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """How the rows of a change were computed.
+    """The origin of the rows of a change.
 
     `read`: the completed commits of the table that the query saw, None for a query that did not read it. `is_placed`:
     rows have the meta columns of their stored row; otherwise they are looked up by key. `moving`: numbers of updates

@@ -95,7 +95,7 @@ IS_LATE = "_pyhudi_late"  # bool
 
 @dataclass(frozen=True, slots=True)
 class SliceReader:
-    """How slices are read. Picklable.
+    """The reader of a change's slices. Picklable.
 
     `spec`: all columns that the table stores, meta columns first; `plan`: the columns that a query of the whole table
     returns, and the filter for the affected rows.

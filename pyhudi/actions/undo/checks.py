@@ -243,7 +243,7 @@ def check_is_uncommitted(target: Instant, context: ActionContext) -> None:
     if is_committed:
         raise CorruptFile(
             f"{meta.storage.root}: {time} ({target.action.value}) is pending, but a write of the same instant time is "
-            f"committed, and its files can't be told apart. Nothing was undone. If nobody is writing it, remove the "
+            f"committed, and its files can't be told apart. Nothing was undone. If no process writes it, remove the "
             f"files {time}.*.requested and {time}.*.inflight from {meta.config.timeline_path}."
         )
 

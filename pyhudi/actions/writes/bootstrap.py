@@ -2,7 +2,7 @@
 
 A task reads the key columns of one source file and writes the meta columns of its rows, in the file's order. The index
 of the source files is written before the commit, so it is there as soon as a reader sees the skeletons. A mixed
-bootstrap copies the rows of other files by an action of its own inside this one: they share the instant, so readers
+bootstrap copies the rows of other files by a separate action inside this one: they share the instant, so readers
 see all rows or none.
 Source: docs/formats/bootstrap.md.
 """

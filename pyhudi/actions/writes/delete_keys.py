@@ -1,4 +1,4 @@
-"""Which stored rows a delete's rows identify: by key and partition, by key alone, or by their meta columns.
+"""The stored rows that a delete's rows identify: by key and partition, by key alone, or by their meta columns.
 
 Rows without the table's partition columns are looked up in all partitions, and every row with the key is deleted: the
 index finds them as its global form does. Rows with only some of the columns are refused. A bucket index needs key and

@@ -22,16 +22,24 @@ def check_digits(rows: pa.Table | pa.RecordBatch | None, incoming: pa.Schema, st
     Args:   rows: None: not in memory. incoming: their columns. stored: the table's.
     """
     targets = {field.name: field.type for field in stored}
-    own, given = column_paths(stored), column_paths(incoming)
-    loses = {path for path in own.keys() & given.keys() if may_be_inexact(given[path], own[path])}
+    stored_paths, incoming_paths = column_paths(stored), column_paths(incoming)
+    loses = {
+        path
+        for path in stored_paths.keys() & incoming_paths.keys()
+        if may_be_inexact(incoming_paths[path], stored_paths[path])
+    }
     names = sorted({path.partition(".")[0] for path in loses})
     if rows is not None and names:
         project(pa.table(rows.select(names)), pa.schema([stored.field(name) for name in names]), exact=True)
     for path in sorted(loses):
-        kind = given[path]
+        kind = incoming_paths[path]
         if not isinstance(kind, pa.TimestampType) or kind.unit != "us":
             continue
-        if rows is not None and path in targets and first_inexact(_whole(rows.column(path)), own[path]) is None:
+        if (
+            rows is not None
+            and path in targets
+            and first_inexact(_whole(rows.column(path)), stored_paths[path]) is None
+        ):
             continue
         warn_caller(f"Column {path!r} holds milliseconds: the microseconds of its new values are cut.")
 

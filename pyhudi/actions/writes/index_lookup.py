@@ -1,4 +1,4 @@
-"""Which index a write uses, and the lookup that the index gets.
+"""The index of a write, and the lookup that the index gets.
 
 Source: docs/architecture.md, "How a table changes"; docs/formats/indexes.md, "Finding keys".
 """
@@ -183,7 +183,7 @@ def _names_base_rows(context: ActionContext) -> bool:
 
 
 def stored_slices(keygen: KeyGenerator | None, context: ActionContext) -> SliceSpec:
-    """How merged slices of the table are read. `keygen`: not needed for tables with meta columns."""
+    """The rules for reading merged slices of the table. `keygen`: not needed for tables with meta columns."""
     meta = context.meta
     schema = pa.schema([*(pa.field(name, pa.string()) for name in META_COLUMNS), *meta.stored_schema()])
     rules = block_rules(meta)
@@ -196,7 +196,7 @@ def stored_slices(keygen: KeyGenerator | None, context: ActionContext) -> SliceS
 
 
 def appended_keys(spec: WriteSpec, context: ActionContext) -> AppendedKeys | None:
-    """How tasks of a merge-on-read table report inserted and deleted keys of an append; None when they need not."""
+    """The report of inserted and deleted keys by tasks that append to log files; None if it is not needed."""
     if not spec.reports_keys or not context.meta.config.is_merge_on_read:
         return None
     reading = stored_slices(spec.key_generator, context)
@@ -204,8 +204,8 @@ def appended_keys(spec: WriteSpec, context: ActionContext) -> AppendedKeys | Non
 
 
 def _type_of(schema: pa.Schema, path: str) -> pa.DataType:
-    top, *rest = path.split(".") if path not in schema.names else [path]
+    top, *nested_names = path.split(".") if path not in schema.names else [path]
     kind: pa.DataType = schema.field(top).type
-    for name in rest:
+    for name in nested_names:
         kind = cast("pa.StructType", kind).field(name).type
     return kind

@@ -144,7 +144,7 @@ class InsertOverwrite(Generic[PlanT]):
         return replacing(body, groups)
 
     def _named(self, context: ActionContext) -> tuple[str, ...] | None:
-        """The partitions to replace whatever the rows are, () for all; None when the rows decide."""
+        """The partitions to replace for any rows, () for all; None if the rows decide."""
         if self.operation == OperationType.INSERT_OVERWRITE_TABLE:
             return ()
         return context.options.replacing.static_partitions or None

@@ -348,7 +348,7 @@ def sizing(context: ActionContext, *, inserts: bool = True) -> Sizing:
 
 
 def log_options(options: WriteOptions) -> LogOptions:
-    """How log files are written."""
+    """The options for writing log files."""
     return LogOptions(
         options.log_block_format, options.log_file_max_bytes, options.log_block_max_bytes, options.record_positions
     )

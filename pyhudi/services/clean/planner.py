@@ -157,10 +157,10 @@ def _scan(
         partition = rules.partition(path, files)
         if exported_view is not None:
             view = FileSystemView({path: exported_view.file_groups(path, files)})
-            names = keep.saved.get(path, frozenset()).union(file.name for file in view.all_base_files())
+            names = keep.savepointed.get(path, frozenset()).union(file.name for file in view.all_base_files())
             replaced = keep.replaced.get(path, {})
             hidden.update(replaced[file.file_id] for file in view.all_base_files() if file.file_id in replaced)
-            keep = replace(keep, saved={**keep.saved, path: names})
+            keep = replace(keep, savepointed={**keep.savepointed, path: names})
         unneeded = to_delete[path] = deletions(partition, keep)
         if is_emptied(partition, unneeded):
             emptied.append(path)
@@ -188,7 +188,7 @@ def commits_since_clean(meta: MetaClient) -> int:
 
 def savepointed_files(meta: MetaClient) -> dict[str, Mapping[str, tuple[str, ...]]]:
     """Savepoint → partition path → names of the files that it protects. Raises CorruptFile."""
-    return {instant.requested_time: saved.files for instant, saved in savepoint_bodies(meta)}
+    return {instant.requested_time: metadata.files for instant, metadata in savepoint_bodies(meta)}
 
 
 def savepoint_bodies(meta: MetaClient) -> Iterator[tuple[Instant, SavepointMetadata]]:
@@ -235,10 +235,10 @@ def _skipped_partitions(before: CleanMetadata | None) -> bool:
 
 
 def _retention(
-    context: ActionContext, earliest: Instant | None, saved: Mapping[str, Mapping[str, tuple[str, ...]]]
+    context: ActionContext, earliest: Instant | None, files_by_savepoint: Mapping[str, Mapping[str, tuple[str, ...]]]
 ) -> RetentionRules:
     names: dict[str, frozenset[str]] = {}
-    for partitions in saved.values():
+    for partitions in files_by_savepoint.values():
         for path, files in partitions.items():
             names[path] = names.get(path, frozenset()) | frozenset(files)
     options = context.options.cleaning

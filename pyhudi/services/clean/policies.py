@@ -141,15 +141,15 @@ Mask = npt.NDArray[np.bool_]
 @dataclass(frozen=True, slots=True)
 class RetentionRules:
     """The files that cleaning retains. `earliest`: instant time, "" for the policy by versions. `replaced`: partition
-    path → file id → the replacing instant. `saved`: partition path → names of savepointed files. `needed`: partition
-    path → file id → base instant of the oldest slice that a pending plan reads.
+    path → file id → the replacing instant. `savepointed`: partition path → names of savepointed files. `needed`:
+    partition path → file id → base instant of the oldest slice that a pending plan reads.
     """
 
     policy: str
     earliest: str = ""
     versions: int = 1
     replaced: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    saved: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    savepointed: Mapping[str, frozenset[str]] = field(default_factory=dict)
     needed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
@@ -267,9 +267,9 @@ class _Slices:
         self.is_needed = self.is_saved = np.zeros(len(file_ids), dtype=bool)
         if path in keep.needed:
             self.is_needed = _mask(pc.greater_equal(self.instants, self.needed))
-        if path in keep.saved and len(file_ids):
+        if path in keep.savepointed and len(file_ids):
             names = cast("pa.ListArray", _column(partition.slices, "names"))
-            hits = _mask(pc.is_in(names.flatten(), pa.array(keep.saved[path], pa.string())))
+            hits = _mask(pc.is_in(names.flatten(), pa.array(keep.savepointed[path], pa.string())))
             self.is_saved = np.logical_or.reduceat(hits, names.offsets.to_numpy()[:-1] - names.offsets[0].as_py())
 
 

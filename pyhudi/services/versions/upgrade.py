@@ -197,7 +197,7 @@ def _take(step: VersionStep, context: ActionContext) -> tuple[StepResult, Rolled
                 return _convert(step, now), finished
     raise WriteConflict(
         f"{context.meta.storage.root}: other writers interfered {_ATTEMPTS} times. The version of a table "
-        f"changes only while nobody writes to it: stop its writers, then call again."
+        f"changes only while no process writes to it: stop its writers, then call again."
     )
 
 

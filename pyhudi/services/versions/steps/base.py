@@ -114,8 +114,8 @@ def rollback_and_compact(context: ActionContext) -> RolledBackAndCompacted:
     if alive:
         raise WriteConflict(
             f"{context.meta.storage.root}: {', '.join(alive[:3])} are being written. The version of a table changes "
-            f"only while nobody writes to it: stop its writers, then call again. If they are dead, wait until their "
-            f"heartbeats have expired. Nothing was changed."
+            f"only while no process writes to it: stop its writers, then call again. If they are dead, wait until "
+            f"their heartbeats have expired. Nothing was changed."
         )
     if not context.meta.config.is_merge_on_read:
         return RolledBackAndCompacted(undone)
