@@ -541,7 +541,7 @@ def test_without_a_region_credentials_or_an_answer_the_error_says_so_at_once(mon
         table.sync("glue")
     with pytest.raises(StorageError, match=r"AWS Glue \(eu-central-1\) did not answer get_database: NoCredentials"):
         table.sync("glue", options=region)
-    with pytest.raises(ConfigError, match=r"needs both hoodie\.aws\.access\.key and"):
+    with pytest.raises(ConfigError, match=r"needs both of hoodie\.aws\.access\.key and"):
         table.sync("glue", options={**region, "hoodie.aws.access.key": "AKIA"})
     with pytest.raises(StorageError, match=r"127\.0\.0\.1:1\) did not answer get_database: EndpointConn") as caught:
         table.sync("glue", options={**region, **keys, **closed})

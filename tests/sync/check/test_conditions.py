@@ -285,4 +285,4 @@ def test_a_partition_that_was_dropped_leaves_the_newest_commit_as_it_is_and_a_cl
 
     found = seen(made, "newest commit without file", None)
     assert found is not None
-    assert "is gone" in found.text
+    assert "no longer exists" in found.text
