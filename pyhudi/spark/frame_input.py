@@ -25,7 +25,7 @@ from pyhudi.spark.engine import SparkEngine, collect_arrow
 from pyhudi.spark.session import hudi_options
 from pyhudi.spark.types import arrow_from_spark
 
-__all__ = ["FrameInput", "fetched"]
+__all__ = ["FrameInput", "collected", "fetched", "is_written_here"]
 
 
 _LIMIT_KEYS = frozenset({"hoodie.pyhudi.local.max.rows", "hoodie.pyhudi.local.max.bytes"})
@@ -49,15 +49,28 @@ def fetched(df: DataFrame, options: WriteOptions, given_keys: Iterable[str]) -> 
     return _few_rows(df, min(options.local_max_rows, options.local_max_bytes // width_bytes))
 
 
+def is_written_here(
+    engine: SparkEngine, options: WriteOptions, given_keys: Iterable[str], rows: int, size_bytes: int
+) -> bool:
+    """What `fetched` decides, for an input whose size is known: does this process write it?"""
+    if options.engine != "auto":
+        return options.engine == "local"
+    if options.operation.lower() == "bulk_insert":
+        return False
+    if engine.is_local_master and not _LIMIT_KEYS.intersection(given_keys):
+        return size_bytes <= _LOCAL_MASTER_BYTES
+    return rows <= options.local_max_rows and size_bytes <= options.local_max_bytes
+
+
 def _few_rows(df: DataFrame, rows_max: int) -> pa.Table | None:
     """All rows if they are at most `rows_max`: Spark's tasks stop there, and one more task combines them."""
     if rows_max <= 0:
         return None
-    rows = _collected(df.limit(rows_max + 1))
+    rows = collected(df.limit(rows_max + 1))
     return rows if rows is not None and len(rows) <= rows_max else None
 
 
-def _collected(df: DataFrame) -> pa.Table | None:
+def collected(df: DataFrame) -> pa.Table | None:
     """The rows; None if they exceed Spark's result limit: the schema does not show the size of texts."""
     try:
         return collect_arrow(df)
@@ -79,7 +92,7 @@ def _few_rows_by_task(df: DataFrame, rows_max: int) -> pa.Table | None:
     number = row_id.bitwiseAND(F.lit((1 << _ROW_NUMBER_BITS) - 1))
     # One row beyond its share shows that a task has more.
     share = F.floor(F.lit(rows_max) / (F.shiftright(row_id, _ROW_NUMBER_BITS) + 1))
-    rows = _collected(df.withColumn(_ROW_ID, F.monotonically_increasing_id()).where(number <= share))
+    rows = collected(df.withColumn(_ROW_ID, F.monotonically_increasing_id()).where(number <= share))
     if rows is None:
         return None
     ids = rows.column(_ROW_ID).to_numpy()

@@ -5,8 +5,9 @@ would. The driver plans, and combines the answers: columns, checkpoint, rows tha
         without transformers: → rows in these columns → write
         with transformers:    → DataFrame → transformers → tasks: finish, pack → cached → rows → write
 
-Rows are fetched once per round: later steps read the cached ones. A Hudi table is read by an incremental query of the
-session. Rows of a source without parts are read by the driver and sent to the tasks.
+Rows are fetched once per round: later steps read the cached ones. A small batch comes to the driver, which writes it as
+it writes small DataFrames; the columns have Spark's types all the same. A Hudi table is read by an incremental query of
+the session. Rows of a source without parts are read by the driver and sent to the tasks.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError, SchemaMismatch
+from pyhudi.model.options import WriteOptions, canonical_keys
 from pyhudi.spark.engine import SparkEngine
-from pyhudi.spark.session import store_options
+from pyhudi.spark.frame_input import collected, is_written_here
+from pyhudi.spark.session import hudi_options, store_options
 from pyhudi.spark.types import travelling_schema
 from pyhudi.streamer.checkpoints import Start
 from pyhudi.streamer.json_messages import RowColumns
@@ -29,7 +32,17 @@ from pyhudi.streamer.schemas import ProvidedColumns
 from pyhudi.streamer.settings import PipelineSettings
 from pyhudi.streamer.sources.hudi import HudiSource
 from pyhudi.streamer.sources.source import Batch, Rejected, RowSource, SourceSetting, SplitSource
-from pyhudi.streamer.spark_tasks import ANSWER, NUMBER, PACKED, ROWS, FetchSplits, PackRows, UnpackRows, answers_of
+from pyhudi.streamer.spark_tasks import (
+    ANSWER,
+    NUMBER,
+    PACKED,
+    ROWS,
+    Answer,
+    FetchSplits,
+    PackRows,
+    UnpackRows,
+    answers_of,
+)
 from pyhudi.streamer.transforms import frame_transforms_of
 
 if TYPE_CHECKING:
@@ -104,17 +117,16 @@ class SparkReader:
             groups = [(one,) for one in numbered]
         fetch = FetchSplits(self._setting, columns, None if self._transforms else replace(finish, is_part=True))
         packed, answers = self._packed(self._engine.fan_out(groups, fetch, PACKED))
-        fetched = [(splits[number], one) for number, _, one in answers]
-        batch = source.batch(plan, fetched, columns)
-        counts = {number: rows for number, rows, _ in answers if number in batch.splits}
+        batch = source.batch(plan, [(splits[answer.number], answer.fetched) for answer in answers], columns)
+        answers = [answer for answer in answers if answer.number in batch.splits]
         missing = finish.missing(batch.rows.schema)
         if missing and batch.rejected and not self._transforms:
             raise SchemaMismatch(f"No row of the batch has the key column {missing[0]}. Nothing was written.")
-        if not sum(counts.values()):
+        if not any(answer.rows for answer in answers):
             return self._without_rows(start, batch, finish)
         if self._transforms:
-            return self._transformed(start, batch, self._rows(packed, counts, batch.rows.schema), finish)
-        return self._read(start, batch, packed, counts, batch.rows.schema, batch.rejected)
+            return self._transformed(start, batch, self._frame(packed, answers, batch.rows.schema), finish)
+        return self._read(start, batch, packed, answers, batch.rows.schema, batch.rejected)
 
     def _transformed(self, start: Start, batch: Batch, frame: SparkDataFrame, finish: Finish) -> ReadBatch:
         """The rows of a DataFrame after the transformers, which are evaluated once."""
@@ -122,37 +134,48 @@ class SparkReader:
             frame = transform.frame(frame)
         target = finish.target or nullable_columns(self._engine.schema(frame))
         packed, answers = self._packed(self._engine.map(frame, PackRows(replace(finish, target=target)), PACKED))
-        counts: dict[int, int] = {}
-        for number, rows, _ in answers:
-            counts[number] = counts.get(number, 0) + rows
-        keyless = [one for *_, answer in answers for one in answer.rejected]
-        return self._read(start, batch, packed, counts, target, [*batch.rejected, *keyless])
+        keyless = [one for answer in answers for one in answer.fetched.rejected]
+        return self._read(start, batch, packed, answers, target, [*batch.rejected, *keyless])
 
     def _read(
         self,
         start: Start,
         batch: Batch,
         packed: SparkDataFrame,
-        counts: dict[int, int],
+        answers: Sequence[Answer],
         schema: pa.Schema,
         rejected: Sequence[Rejected],
     ) -> ReadBatch:
-        frame = self._rows(packed, counts, schema)
-        return ReadBatch(
-            start, batch, frame, schema, sum(counts.values()), rejected, lambda n: self._engine.collect(frame.limit(n))
-        )
+        count, size_bytes = sum(answer.rows for answer in answers), sum(answer.size_bytes for answer in answers)
+        given, session = self._setting.settings.write, hudi_options(self._spark)
+        options = WriteOptions.parse(given, session)
+        is_small = is_written_here(self._engine, options, canonical_keys([*given, *session]), count, size_bytes)
+        found = collected(self._engine.select(packed, [NUMBER, ROWS])) if is_small else None
+        if found is not None:
+            unpack = _unpacking(answers, schema)
+            rows = pa.Table.from_batches(unpack.unpacked(found.to_batches()), unpack.schema)
+            return ReadBatch(start, batch, rows, schema, count, rejected, lambda n: rows.slice(0, n))
+        frame = self._frame(packed, answers, schema)
+        return ReadBatch(start, batch, frame, schema, count, rejected, lambda n: self._engine.collect(frame.limit(n)))
 
     def _without_rows(self, start: Start, batch: Batch, finish: Finish) -> ReadBatch:
         rows, _ = finish(batch.rows)
         return ReadBatch(start, batch, rows, rows.schema, 0, batch.rejected, lambda n: rows)
 
-    def _packed(self, frame: SparkDataFrame) -> tuple[SparkDataFrame, list[Any]]:
+    def _packed(self, frame: SparkDataFrame) -> tuple[SparkDataFrame, list[Answer]]:
         """The packed rows, computed once, and their answers."""
         packed = self._engine.cache(frame)
         self._cached.append(packed)
         return packed, answers_of(self._engine.collect(self._engine.select(packed, [NUMBER, ANSWER])))
 
-    def _rows(self, packed: SparkDataFrame, counts: dict[int, int], schema: pa.Schema) -> SparkDataFrame:
-        travelling = travelling_schema(schema)
-        selected = self._engine.select(packed, [NUMBER, ROWS])
-        return self._engine.map(selected, UnpackRows(counts, travelling), travelling)
+    def _frame(self, packed: SparkDataFrame, answers: Sequence[Answer], schema: pa.Schema) -> SparkDataFrame:
+        unpack = _unpacking(answers, schema)
+        return self._engine.map(self._engine.select(packed, [NUMBER, ROWS]), unpack, unpack.schema)
+
+
+def _unpacking(answers: Sequence[Answer], schema: pa.Schema) -> UnpackRows:
+    """Unpack the rows that were answered for, in Spark's types."""
+    counts: dict[int, int] = {}
+    for answer in answers:
+        counts[answer.number] = counts.get(answer.number, 0) + answer.rows
+    return UnpackRows(counts, travelling_schema(schema))

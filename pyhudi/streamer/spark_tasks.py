@@ -25,7 +25,7 @@ from pyhudi.streamer.reading import Finish
 from pyhudi.streamer.sources.registry import open_source
 from pyhudi.streamer.sources.source import Fetched, Rejected, SourceSetting, SplitSource
 
-__all__ = ["ANSWER", "NUMBER", "PACKED", "ROWS", "FetchSplits", "PackRows", "UnpackRows", "answers_of"]
+__all__ = ["ANSWER", "NUMBER", "PACKED", "ROWS", "Answer", "FetchSplits", "PackRows", "UnpackRows", "answers_of"]
 
 NUMBER, ROWS, ANSWER = "number", "rows", "answer"
 PACKED = pa.schema([(NUMBER, pa.int32()), (ANSWER, pa.binary()), (ROWS, pa.binary())])
@@ -33,10 +33,11 @@ _PACKED_BYTES = 4 << 20  # of one value; workers get 10,000 values at once
 Numbered = tuple[int, Any]
 
 
-class _Answer(msgspec.Struct, frozen=True):
+class _Told(msgspec.Struct, frozen=True):
     """A task's report on its rows. `columns`: their schema, in Arrow's format."""
 
     rows: int
+    size_bytes: int
     columns: bytes
     rejected: list[tuple[str, str, str]]
     end: str
@@ -64,7 +65,7 @@ class FetchSplits:
                 if self.finish is not None:
                     rows, keyless = self.finish(rows)
                     rejected += keyless
-                yield _answer(number, rows.num_rows, rows.schema, rejected, fetched)
+                yield _answer(number, rows, rejected, fetched)
                 yield from _packed(number, rows)
         finally:
             source.close()
@@ -79,7 +80,7 @@ class PackRows:
     def __call__(self, context: TaskContext, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             rows, rejected = self.finish(pa.Table.from_batches([batch]))
-            yield _answer(context.partition_id, rows.num_rows, rows.schema, rejected)
+            yield _answer(context.partition_id, rows, rejected)
             yield from _packed(context.partition_id, rows)
 
 
@@ -90,7 +91,11 @@ class UnpackRows:
     counts: Mapping[int, int]
     schema: pa.Schema
 
-    def __call__(self, context: TaskContext, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return self.unpacked(batches)
+
+    def unpacked(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows. Raises StorageError when a number has other rows than before."""
         seen: dict[int, int] = {}
         for batch in batches:
             for number, packed in zip(_numbers(batch.column(NUMBER)), batch.column(ROWS), strict=True):
@@ -120,16 +125,26 @@ class UnpackRows:
         return typed
 
 
-def answers_of(table: pa.Table) -> list[tuple[int, int, Fetched]]:
-    """The answers of tasks by their numbers, each with the number of rows and their columns."""
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A task's report. `rows`, `size_bytes`: of the packed rows; `fetched`: the rest, and their columns."""
+
+    number: int
+    rows: int
+    size_bytes: int
+    fetched: Fetched
+
+
+def answers_of(table: pa.Table) -> list[Answer]:
+    """The answers of tasks, by their numbers."""
     answers = []
     for number, packed in zip(_numbers(table.column(NUMBER)), table.column(ANSWER), strict=True):
         if packed.is_valid:
-            answer = msgspec.msgpack.decode(packed.as_buffer(), type=_Answer)
-            rows = pa.ipc.read_schema(pa.py_buffer(answer.columns)).empty_table()
-            rejected = [Rejected(*one) for one in answer.rejected]
-            answers.append((number, answer.rows, Fetched(rows, rejected, answer.end, answer.said)))
-    return sorted(answers, key=lambda one: one[0])
+            told = msgspec.msgpack.decode(packed.as_buffer(), type=_Told)
+            rows = pa.ipc.read_schema(pa.py_buffer(told.columns)).empty_table()
+            fetched = Fetched(rows, [Rejected(*one) for one in told.rejected], told.end, told.said)
+            answers.append(Answer(number, told.rows, told.size_bytes, fetched))
+    return sorted(answers, key=lambda answer: answer.number)
 
 
 def _numbers(column: pa.Array | pa.ChunkedArray) -> list[int]:
@@ -137,14 +152,13 @@ def _numbers(column: pa.Array | pa.ChunkedArray) -> list[int]:
 
 
 def _answer(
-    number: int, count: int, schema: pa.Schema, rejected: Iterable[Rejected], fetched: Fetched | None = None
+    number: int, rows: pa.Table, rejected: Iterable[Rejected], fetched: Fetched | None = None
 ) -> pa.RecordBatch:
     texts = [(one.position, one.text, one.reason) for one in rejected]
     end, said = ("", []) if fetched is None else (fetched.end, list(fetched.said))
-    answer = msgspec.msgpack.encode(_Answer(count, schema.serialize().to_pybytes(), texts, end, said))
-    return pa.RecordBatch.from_arrays(
-        [pa.array([number], pa.int32()), pa.array([answer], pa.binary()), pa.nulls(1, pa.binary())], schema=PACKED
-    )
+    told = _Told(rows.num_rows, rows.nbytes, rows.schema.serialize().to_pybytes(), texts, end, said)
+    answer = pa.array([msgspec.msgpack.encode(told)], pa.binary())
+    return pa.RecordBatch.from_arrays([pa.array([number], pa.int32()), answer, pa.nulls(1, pa.binary())], schema=PACKED)
 
 
 def _packed(number: int, rows: pa.Table) -> Iterator[pa.RecordBatch]:

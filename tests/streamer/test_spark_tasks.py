@@ -54,12 +54,12 @@ def test_rows_are_packed_in_values_of_some_size_and_those_of_other_numbers_are_l
     packed = packed_by(FetchSplits(setting, RowColumns(pa.schema([])), FINISH), splits)
 
     first, second = answers_of(packed)
-    assert (first[:2], second[:2]) == ((3, 3), (7, 0))
-    assert [one.text for one in [*first[2].rejected, *second[2].rejected]] == [
+    assert [(answer.number, answer.rows) for answer in (first, second)] == [(3, 3), (7, 0)]
+    assert [one.text for answer in (first, second) for one in answer.fetched.rejected] == [
         '{"id": null, "v": "no key"}',
         '{"v": "no key at all", "id": null}',
     ]
-    assert first[2].rows.schema.equals(SCHEMA)
+    assert first.fetched.rows.schema.equals(SCHEMA)
     assert packed.column("rows").null_count < packed.num_rows - 1  # several values
     assert unpacked(packed, {3: 3, 7: 0}).column("id").to_pylist() == [1, 2, 3]
     assert unpacked(packed, {7: 0}).num_rows == 0
@@ -69,7 +69,7 @@ def test_rows_that_are_computed_again_and_are_others_fail_the_write(tmp_path: Pa
     batches = [pa.record_batch({"id": [1, 2], "v": ["a", None]}), pa.record_batch({"id": [3, None], "v": ["b", "c"]})]
     packed = packed_by(PackRows(Finish(SCHEMA, ("id",), "s")), iter(batches))
 
-    assert [(number, rows) for number, rows, _ in answers_of(packed)] == [(5, 2), (5, 1)]
+    assert [(answer.number, answer.rows) for answer in answers_of(packed)] == [(5, 2), (5, 1)]
     assert unpacked(packed, {5: 3}).to_pylist()[2] == {"id": 3, "v": "b"}
     with pytest.raises(StorageError, match=r"read again, because Spark had lost its rows, and has 3 rows instead of 4"):
         unpacked(packed, {5: 4})
