@@ -41,6 +41,21 @@ def test_whole_rows_go_to_the_log_where_hudi_of_the_tables_version_reads_no_part
     changed.check()
 
 
+def test_a_row_is_once_in_a_log_file_that_takes_whole_rows_and_updates_of_some_columns():
+    changed = Changed("MERGE_ON_READ", 9, None)
+    changed.options |= {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
+    changed.upsert(row(0), row(2))
+    rows = [{**row(0), "v": 70}, row(4)]
+
+    merge = changed.table.merge(rows, options=changed.options).when_matched_update({"v": "source.v"})
+    result = merge.when_not_matched_insert("*").execute()
+
+    newest = blocks(changed.table)[-2:]
+    assert [(block.is_partial, len(block.rows())) for block in newest] == [(True, 1), (False, 1)]
+    assert (result.inserted + result.updated, result.log_files_written) == (2, 1)
+    assert changed.table.to_arrow(["v"], "id = 'k0'").to_pylist() == [{"v": 70}]
+
+
 def test_whole_rows_go_to_the_log_when_partial_updates_are_switched_off():
     changed = Changed("MERGE_ON_READ", 9, None, partial_updates=False)
     changed.upsert(*(row(number) for number in range(8)))

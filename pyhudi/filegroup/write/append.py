@@ -156,7 +156,8 @@ def append_log(
     new = new[~deletes]
     base_rows = _base_positions(spec, file_slice, options)
     for positions, columns in _by_columns(rows, partial):
-        chosen, is_new = (rows, new) if columns is None else (rows.take(pa.array(positions)), new[positions])
+        chosen = rows if len(positions) == len(rows) else rows.take(pa.array(positions))
+        is_new = new[positions]
         for first, part in _parts(chosen, options.block_max_bytes):
             new_rows = int(is_new[first : first + len(part)].sum())
             block, written = _data_block(spec, task, file_slice, part, options, first_seq + first, columns, base_rows)
