@@ -30,6 +30,11 @@ def flow_of(settings: PipelineSettings) -> ChangeFlow | None:
         return None
     if apply.sequence_by is None:
         raise ConfigError(f"{place}: {_PREFIX}sequence.by is missing: the column that orders the events of a key.")
+    if "Debezium" in settings.options.source:
+        raise ConfigError(
+            f"{place}: {settings.options.source} has its own merging, which fills values that its events leave out. "
+            f"Leave {_PREFIX}… out, or read flat events by JsonKafkaSource or AvroKafkaSource."
+        )
     if settings.options.filters_dupes:
         raise ConfigError(f"{place}: filter-dupes leaves rows out whose keys the table has; events change them.")
     try:
@@ -44,19 +49,19 @@ def flow_of(settings: PipelineSettings) -> ChangeFlow | None:
     return flow
 
 
-def with_all_columns(rows: pa.Table, flow: ChangeFlow, table: pa.Schema | None) -> tuple[pa.Table, ChangeFlow]:
-    """Events with all columns that the flow names. `table`: the columns of the table, None for a new one.
+def with_all_columns(rows: pa.Table, flow: ChangeFlow, table: pa.Schema) -> tuple[pa.Table, ChangeFlow]:
+    """Events with the columns that the flow names, as far as their types are known. `table`: the columns of the table.
 
     A column that the batch lacks is null. A condition on one such column is true for no event.
     """
-    condition = parse_where(flow.deletes)
-    compared = {column.path[0] for column in columns_of(condition)}
-    if len(compared) == 1 and not compared & set(rows.schema.names):
+    names = set(rows.schema.names)
+    compared = {column.path[0] for column in columns_of(parse_where(flow.deletes))}
+    if len(compared) == 1 and not compared & names:
         flow = replace(flow, deletes=None)
         compared = set()
     named = (*flow.columns, *flow.except_columns, *flow.tracked, *flow.untracked, *sorted(compared))
     for name in dict.fromkeys(named):
-        if name not in rows.schema.names:
-            kind = pa.string() if table is None or name not in table.names else table.field(name).type
+        if name not in names and (name in table.names or name in (*flow.except_columns, *compared)):
+            kind = table.field(name).type if name in table.names else pa.string()
             rows = rows.append_column(name, pa.nulls(len(rows), kind))
     return rows, flow

@@ -37,6 +37,7 @@ from pyhudi.streamer.sources.registry import open_source
 from pyhudi.streamer.sources.source import RowSource, SourceSetting
 from pyhudi.streamer.unavailable import filled_by_table
 from pyhudi.table.apply_changes import apply_events
+from pyhudi.table.change_flow import ChangeFlow
 from pyhudi.table.save import write
 from pyhudi.timeline.table_properties import table_exists
 
@@ -73,10 +74,10 @@ class Pipeline:
             from pyhudi.streamer.on_spark import SparkReader, with_session_store
 
             settings = with_session_store(settings, spark)
+        self._flow = flow_of(settings)
         settings = settings_of_changes(settings)
         self._settings, self._spark = settings, spark
         self._storage = open_storage(settings.target, settings.store)
-        self._flow = flow_of(settings)
         self._provided = provided_columns(settings)
         setting = SourceSetting(settings, clock)
         self._source: RowSource = open_source(setting)
@@ -159,7 +160,9 @@ class Pipeline:
             return read
         options = WriteOptions.parse(self._settings.write)
         if self._flow is not None:
-            events, flow = with_all_columns(read.head(read.num_rows), self._flow, self._columns().schema)
+            events, flow = self._events(read, self._flow)
+            if self._meta is None:
+                flow.check_new(flow.options(self._settings.write), self._storage.root)
             flow.events(events, self._meta, options)
         elif self._meta is None:
             check_fields(options, read.schema.names)
@@ -180,7 +183,7 @@ class Pipeline:
         options: dict[str, object] = {**_BY_DEFAULT, **settings.write, **notes}
         if self._flow is not None:
             if read.num_rows:
-                events, flow = with_all_columns(read.head(read.num_rows), self._flow, self._columns().schema)
+                events, flow = self._events(read, self._flow)
                 return apply_events(self._storage, events, flow, options)
             if self._meta is None:
                 return None
@@ -195,6 +198,10 @@ class Pipeline:
             if settings.operation in _REPLACING:
                 options[_OPERATION] = "bulk_insert"
         return write(self._storage, rows, options, "append", self._spark)
+
+    def _events(self, read: ReadBatch, flow: ChangeFlow) -> tuple[pa.Table, ChangeFlow]:
+        table = pa.schema([]) if self._meta is None else _data_columns(self._meta)
+        return with_all_columns(read.head(read.num_rows), flow, table)
 
     def _start(self) -> Start:
         if self._meta is not None:

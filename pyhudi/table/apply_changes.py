@@ -196,6 +196,7 @@ class _Batch:
     def run(self) -> WriteResult:
         meta, flow = _opened(self.storage), self.flow
         if meta is None:
+            flow.check_new(self.options, self.storage.root)
             events = flow.events(self.rows, None, None)
             changes, before = self._compared(events, _no_rows(flow, events), events.schema.empty_table()), None
         else:

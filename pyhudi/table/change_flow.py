@@ -17,6 +17,9 @@ import pyarrow.types as pt
 
 from pyhudi.actions.applied_changes import AppliedChanges
 from pyhudi.actions.changes.values import mask_of
+from pyhudi.actions.create_table import new_table
+from pyhudi.actions.key_types import with_key_types
+from pyhudi.engine.local import in_this_process
 from pyhudi.errors import ConfigError
 from pyhudi.expressions.binding import Where, bind
 from pyhudi.expressions.filters import truth_of
@@ -25,10 +28,12 @@ from pyhudi.formats.avro.schema import arrow_from_avro, avro_from_arrow
 from pyhudi.merge.change_events import END_AT, SEQUENCE, START_AT
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.keys import DELETE_FLAG_COLUMN, IS_DELETE, META_COLUMNS
+from pyhudi.model.new_table import new_table_properties
 from pyhudi.model.options import WriteOptions, canonical_keys
 from pyhudi.model.options.merging import ORDERING_FIELDS
 from pyhudi.model.options.operation import OPERATION
-from pyhudi.model.options.table import RECORD_KEY
+from pyhudi.model.options.table import RECORD_KEY, TABLE_NAME
+from pyhudi.model.table_config import TableConfig
 from pyhudi.schema.evolution import evolve
 from pyhudi.schema.projection import project
 
@@ -127,9 +132,20 @@ class ChangeFlow:
 
     # ---- the table
 
+    def check_new(self, options: Mapping[str, object], root: str) -> None:
+        """Raise ConfigError for options of a new table that events can't be applied to. `root`: its path."""
+        parsed = WriteOptions.parse({TABLE_NAME: "new", **self.creating(), **options})
+        self._check_config(TableConfig(new_table_properties(new_table(parsed))), root)
+
     def check_table(self, meta: MetaClient) -> None:
         """Raise ConfigError for a table that events can't be applied to in this way."""
-        config, root = meta.config, meta.storage.root
+        root = meta.storage.root
+        self._check_config(meta.config, root)
+        missing = [name for name in self.times or (self.sequence,) if name not in meta.table_schema().names]
+        if missing:
+            raise ConfigError(f"{root}: the table lacks {', '.join(missing)}, by which changes are applied.")
+
+    def _check_config(self, config: TableConfig, root: str) -> None:
         if set(config.record_key_fields) != set(self.record_key):
             raise ConfigError(
                 f"{root}: changes of type {self.scd_type} by {', '.join(self.keys)} need a table with the record key "
@@ -150,9 +166,6 @@ class ChangeFlow:
             )
         if not config.populate_meta_fields:
             raise ConfigError(f"{root}: changes are applied to tables with meta columns; this one has none.")
-        missing = [name for name in self.times or (self.sequence,) if name not in meta.table_schema().names]
-        if missing:
-            raise ConfigError(f"{root}: the table lacks {', '.join(missing)}, by which changes are applied.")
 
     def check_same(self, theirs: AppliedChanges, data: Sequence[str], root: str) -> None:
         """Raise ConfigError when changes have been applied to the table in another way. `data`: as in `note`."""
@@ -177,23 +190,42 @@ class ChangeFlow:
         Args:    meta: None for a new table. options: of the write to the table.
         Raises:  ConfigError; SchemaMismatch for columns that don't fit.
         """
-        rows = rows.select([name for name in rows.schema.names if name not in META_COLUMNS])
+        names = rows.schema.names
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ConfigError(f"The events have several columns called {', '.join(twice)}. Rename or drop the others.")
+        rows = rows.select([name for name in names if name not in META_COLUMNS])
         self._check_columns(rows.schema)
         self._check_values(rows)
         deletes = _deletes(rows, self.deletes, self.zone)
-        stored = rows.select(self._stored(rows.schema.names))
-        sequence = pa.table({SEQUENCE: rows.column(self.sequence)})
+        events = rows.select(self._stored(rows.schema.names)).append_column(SEQUENCE, rows.column(self.sequence))
         if meta is None:
-            columns, kinds = _as_stored(stored.schema), _as_stored(sequence.schema)
+            columns = _as_stored(events.schema)
         else:
-            table = meta.table_schema()
-            data = pa.schema([field for field in table if field.name not in self.times])
-            schema_mode = None if options is None else options.schema_mode
-            columns = evolve(data, stored.schema, null_for_missing=True, protected=self.keys, schema_mode=schema_mode)
-            kinds = pa.schema([table.field(START_AT if self.times else self.sequence).with_name(SEQUENCE)])
-        typed = project(stored, _nullable(columns), exact=True)
-        typed = typed.append_column(_nullable(kinds).field(0), project(sequence, kinds, exact=True).column(0))
-        return typed.append_column(pa.field(IS_DELETE, pa.bool_()), deletes)
+            events, columns = self._in_table(events, meta, options)
+        columns = pa.schema([field.with_nullable(True) for field in columns])  # deletes may have nothing but keys
+        return project(events, columns, exact=True).append_column(pa.field(IS_DELETE, pa.bool_()), deletes)
+
+    def _in_table(self, events: pa.Table, meta: MetaClient, options: WriteOptions | None) -> tuple[pa.Table, pa.Schema]:
+        """Events with the types of the table in keys and sequence, and the columns that they have after this batch."""
+        table = meta.table_schema()
+        in_rows = START_AT if self.times else self.sequence
+        named = events.drop_columns(SEQUENCE)
+        if self.times:
+            named = named.append_column(START_AT, events.column(SEQUENCE))  # a part of the record key
+        frame, engine = in_this_process(named)
+        named = engine.collect(with_key_types(frame, engine, meta))
+        schema_mode = None if options is None else options.schema_mode
+        columns = evolve(
+            pa.schema([field for field in table if field.name != END_AT]),
+            named.schema,
+            null_for_missing=True,
+            protected=self.record_key,
+            schema_mode=schema_mode,
+        )
+        sequence = columns.field(in_rows).with_name(SEQUENCE)
+        data = [field for field in columns if field.name not in self.times]
+        return named.append_column(SEQUENCE, named.column(in_rows)), pa.schema([*data, sequence])
 
     def _stored(self, names: Sequence[str]) -> list[str]:
         stored = [name for name in names if name not in self.except_columns]
@@ -253,8 +285,3 @@ def _deletes(rows: pa.Table, condition: Where, zone: tzinfo | None) -> pa.Array:
 def _as_stored(schema: pa.Schema) -> pa.Schema:
     """The types that columns of a new table get. Raises SchemaMismatch for those that no table has."""
     return arrow_from_avro(avro_from_arrow(schema, "events", with_meta=False))
-
-
-def _nullable(schema: pa.Schema) -> pa.Schema:
-    """Deletes may have nothing but keys."""
-    return pa.schema([field.with_nullable(True) for field in schema])

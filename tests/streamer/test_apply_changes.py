@@ -126,6 +126,7 @@ def test_a_check_looks_at_the_events_and_writes_nothing(tmp_path: Path) -> None:
         ({"record_key": "v"}, "leave it out"),
         ({"op": "INSERT", "filter-dupes": True}, "filter-dupes"),
         ({f"{_PREFIX}key": "id"}, "Did you mean"),
+        ({"source-class": "PostgresDebeziumSource"}, "has its own merging"),
     ],
 )
 def test_words_that_do_not_go_together_are_refused_before_anything_starts(

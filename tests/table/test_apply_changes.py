@@ -88,6 +88,21 @@ def test_any_order_and_any_batches_make_the_same_table_also_between_compactions(
 
 
 @pytest.mark.parametrize("scd_type", TYPES)
+def test_new_rows_and_changed_ones_of_a_bucket_go_into_one_log_file(scd_type: int) -> None:
+    place = MemoryStorage()
+    events = some_events(seed=scd_type)
+    options = {
+        "hoodie.datasource.write.table.type": "MERGE_ON_READ",
+        "hoodie.index.type": "BUCKET",
+        "hoodie.bucket.index.num.buckets": "1",
+    }
+    for at in range(0, len(events), 8):
+        applied(place, scd_type, *events[at : at + 8], options=options)
+
+    assert rows(place) == expected(scd_type, events)
+
+
+@pytest.mark.parametrize("scd_type", TYPES)
 def test_a_late_event_after_a_delete_brings_nothing_back(scd_type: int) -> None:
     place = MemoryStorage()
     applied(place, scd_type, delete(1, 5))
@@ -164,6 +179,27 @@ def test_new_columns_and_wider_types_come_into_the_table(scd_type: int) -> None:
     first = {"a": 0, "b": "1 at 1", "ts": 1, "new": None}
     between = {"a": 1 << 40, "b": None, "ts": 2, "new": None}
     assert found == ([newest] if scd_type == 1 else [first, between, newest])
+
+
+@pytest.mark.parametrize("scd_type", TYPES)
+def test_keys_and_sequences_of_another_number_type_are_those_of_the_table(scd_type: int) -> None:
+    place = MemoryStorage()
+    narrow = batch(upsert(1, 0, 1)).cast(
+        pa.schema([field.with_type(pa.int32()) if field.name in ("k", "ts") else field for field in EVENTS])
+    )
+    for events in (narrow, batch(upsert(1, 1, 2)), narrow):
+        apply_changes(
+            events, place, keys="k", sequence_by="ts", except_column_list="op" if scd_type == 1 else ["op", "ts"],
+            scd_type=scd_type, options=QUICK,
+        )  # fmt: skip
+    assert rows(place)[-1][:3] == (1, 1, "1 at 2")
+    assert len(rows(place)) == scd_type
+
+
+def test_a_column_twice_is_refused() -> None:
+    events = batch(upsert(1, 0, 1)).append_column("a", pa.array([1]))
+    with pytest.raises(ConfigError, match="several columns called a"):
+        apply_changes(events, MemoryStorage(), keys="k", sequence_by="ts")
 
 
 def test_a_table_takes_options_and_is_partitioned_by_a_key(tmp_path: Path) -> None:
@@ -346,6 +382,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"options": {"hoodie.datasource.write.recordkey.field": "a"}}, "keys and sequence_by say k; leave it out"),
     ({"options": {"hoodie.table.ordering.fields": "a"}}, "keys and sequence_by say ts"),
     ({"options": {"hoodie.no.such.key": "1"}}, "no.such"),
+    ({"options": {"hoodie.datasource.write.partitionpath.field": "a"}}, "partitioned by a, which an event can change"),
+    ({"options": {"hoodie.populate.meta.fields": "false"}}, "tables with meta columns"),
 ]
 
 
