@@ -75,7 +75,7 @@ floors: $(FOR_TESTS)  ## the cases of formats, keys, storage, timeline and other
 
 servers: $(FOR_TESTS)  ## tests at servers of Azure, Google's storage and Hive, which npm, go, pip and mvn bring into .servers
 	@bash tests/support/servers/install.sh
-	@$(JAVA) && $(PY) -m pytest tests/storage tests/locks tests/sync -m servers $(ARGS)
+	@$(JAVA) && $(PY) -m pytest tests/storage tests/locks tests/sync tests/streamer -m servers $(ARGS)
 
 streamer: $(FOR_TESTS)  ## pipelines at real servers of ../shared/services, and a soak of kills (PYHUDI_SOAK_EVENTS=1000000 PYHUDI_SOAK_KILLS=50 ARGS="-k soak -s")
 	@[ -d $(SHARED)/services ] || { echo "make streamer needs $(SHARED)/services"; exit 2; }

@@ -32,7 +32,7 @@ from pyhudi.streamer.quarantine import check_share, set_aside
 from pyhudi.streamer.reading import BatchReader, LocalReader, ReadBatch, RowTarget
 from pyhudi.streamer.schemas import provided_columns
 from pyhudi.streamer.settings import PipelineSettings
-from pyhudi.streamer.sources.debezium import settings_of_changes
+from pyhudi.streamer.sources.debezium import check_table, settings_of_changes
 from pyhudi.streamer.sources.registry import open_source
 from pyhudi.streamer.sources.source import RowSource, SourceSetting
 from pyhudi.streamer.unavailable import filled_by_table
@@ -210,6 +210,7 @@ class Pipeline:
             self._meta = MetaClient.load(self._storage)
         if self._meta is None:
             return self._held or start_of(self._settings.options, None, self._first, has_commits=False)
+        check_table(self._settings, self._meta)
         newest = newest_checkpoint(self._meta)
         if self.reads_all:
             return Start(None, after=NO_CHECKPOINT if newest is None else newest.instant_time)

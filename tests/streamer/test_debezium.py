@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -23,6 +25,7 @@ from tests.support.change_events import (
     recorded_json,
     schema_registry,
 )
+from tests.support.source import ROOT
 
 pytest.importorskip("confluent_kafka")
 
@@ -51,7 +54,7 @@ def registry() -> Iterator[str]:
 
 def config(
     tmp_path: Path, topics: MockTopics, topic: str, source: Any = "PostgresDebeziumSource", **more: object
-) -> Mapping[str, Any]:
+) -> dict[str, Any]:
     return {
         "target-base-path": str(tmp_path / "t"),
         "record_key": "id",
@@ -250,7 +253,7 @@ def test_what_is_no_change_of_a_row_is_refused_by_its_place_and_goes_into_quaran
     [
         ({"op": "INSERT"}, r"op=insert: changes and deletes reach rows by an upsert"),
         ({"schemaprovider-class": "FilebasedSchemaProvider"}, r"have their schemas with them"),
-        ({"partition_by": "v"}, r"v may change and is not in the key.*GLOBAL_SIMPLE"),
+        ({"partition_by": "v"}, r"partitions of v, which may change and is not in the key: .*GLOBAL_SIMPLE"),
         ({DESERIALIZER: "com.x.Own"}, r"expected one of .*StringDeserializer"),
         ({DESERIALIZER: f"{SERIALIZATION}.ByteArrayDeserializer"}, r"are Avro .* or JSON \(StringDeserializer\)"),
     ],
@@ -293,6 +296,27 @@ def test_deletes_and_updates_reach_every_table_in_the_databases_order(
     Streamer(settings).run()
 
     assert rows(tmp_path, "id", "v") == [("back", 5), ("gone", 8), ("kept", 2)]
+
+
+@pytest.mark.parametrize(("kind", "version"), KINDS)
+def test_a_row_changes_its_partition_and_is_deleted_by_its_key_alone(
+    tmp_path: Path, topics: MockTopics, topic: str, kind: str, version: int
+) -> None:
+    more = {"table-type": kind, "hoodie.write.table.version": version, "merge-mode": "EVENT_TIME_ORDERING"}
+    partitions = {"partition_by": "v", "hoodie.index.type": "GLOBAL_SIMPLE"}
+    settings = config(tmp_path, topics, topic, **JSON, **more, **partitions)
+    for batch in (
+        [whole("c", 1, "a", 1, "x"), whole("c", 2, "b", 1, "y"), whole("c", 3, "c", 1, "z")],
+        [deleted(4, "b"), lacking("u", 5, "c", 2)],
+        [deleted(6, "a"), whole("c", 7, "a", 3, "again")],
+    ):
+        topics.send(topic, batch)
+        Streamer(settings).run()
+
+    assert rows(tmp_path, "id", "v", "big") == [("a", 3, "again"), ("c", 2, "z")]
+    del settings["partition_by"], settings["hoodie.index.type"]
+    with pytest.raises(ConfigError, match=r"/t: partitions of v, which may change"):
+        Streamer(settings).run()
 
 
 # ---- values that were not sent
@@ -406,3 +430,31 @@ def test_a_transformer_gets_the_rows_and_what_was_not_sent_is_filled_behind_it(
         Streamer(settings).run()
 
     assert rows(tmp_path, "id", "v", "big", "ten") == [("b", 3, "x", 30)]
+
+
+# ---- the page
+
+PAGE = (ROOT / "docs" / "debezium.md").read_text()
+
+
+@pytest.mark.parametrize("language", ["toml", "properties"])
+def test_the_pipelines_of_the_page_take_at_most_15_lines_and_make_their_tables(
+    tmp_path: Path, topics: MockTopics, language: str
+) -> None:
+    pipelines = re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.M | re.S)
+    assert len(pipelines) == (3 if language == "toml" else 1)
+    messages, schemas = recorded_avro()
+    with schema_registry({**schemas, "latest": schemas["7"]}) as url:
+        for number, pipeline in enumerate(pipelines):
+            assert len(pipeline.splitlines()) <= 15
+            (name,) = re.findall(r"shop\.public\.(\w+)", pipeline)[-1:]
+            is_json = "StringDeserializer" in pipeline
+            topics.send(f"shop.public.{name}", recorded_json("postgres") if is_json else messages)
+            text = pipeline.replace("/lake", str(tmp_path)).replace("localhost:9092", topics.address)
+            text = text.replace("http://localhost:8081", url).replace('"city"', '"ts"')
+            (tmp_path / f"{number}.{language}").write_text(text)
+            with closing(Streamer(tmp_path / f"{number}.{language}")) as streamer:
+                assert streamer.check().rejected == []
+                assert streamer.run(until_empty=True).rows == 8
+            found = HudiTable.open(tmp_path / name).scan(["id"]).to_arrow()["id"].to_pylist()
+            assert sorted(found) == ["c", "d", "early"]

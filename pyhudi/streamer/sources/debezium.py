@@ -7,10 +7,12 @@ Deletes are rows whose `_change_operation_type` is `d`, which the merge rules of
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pyhudi.errors import ConfigError
+from pyhudi.meta_client import MetaClient
 from pyhudi.model.options.merging import MERGE_MODE, ORDERING_FIELDS, PAYLOAD_CLASS, STRATEGY_ID
 from pyhudi.streamer.json_messages import Decoded, RowColumns
 from pyhudi.streamer.settings import PipelineSettings
@@ -23,7 +25,7 @@ from pyhudi.streamer.unavailable import filled_by_batch
 if TYPE_CHECKING:
     from confluent_kafka import Message
 
-__all__ = ["MysqlDebezium", "PostgresDebezium", "settings_of_changes"]
+__all__ = ["MysqlDebezium", "PostgresDebezium", "check_table", "settings_of_changes"]
 
 _PAYLOADS = "org.apache.hudi.common.model.debezium."
 # Class of the source → the payload class, and the ordering fields, of its tables.
@@ -128,19 +130,25 @@ def settings_of_changes(settings: PipelineSettings) -> PipelineSettings:
         write[PAYLOAD_CLASS] = payload
     elif write.get(PAYLOAD_CLASS) not in (payload, payload.rpartition(".")[2]):
         write = {**_DELETES, **write}
-    _check_partitions(settings.place, write)
+    fields = [name.strip().partition(":")[0] for name in write.get(_PARTITION_FIELDS, "").split(",") if name.strip()]
+    _check_partitions(settings.place, fields, write.get(_KEY_FIELDS, "").split(","), write)
     return replace(settings, write=write, options=replace(settings.options, schema_provider=None))
 
 
-def _check_partitions(place: str, write: dict[str, str]) -> None:
+def check_table(settings: PipelineSettings, meta: MetaClient) -> None:
+    """Raise ConfigError for a table that changes of Debezium would not reach."""
+    if settings.options.source.rpartition(".")[2] in _TABLES:
+        config = meta.config
+        _check_partitions(meta.storage.root, config.partition_fields, config.record_key_fields, settings.write)
+
+
+def _check_partitions(place: str, fields: Sequence[str], keys: Sequence[str], write: Mapping[str, str]) -> None:
     """A delete has the key alone, so its row is found in its partition only if the key says it."""
-    keys = {name.strip() for name in write.get(_KEY_FIELDS, "").split(",")}
-    fields = [name.strip().partition(":")[0] for name in write.get(_PARTITION_FIELDS, "").split(",") if name.strip()]
-    beside = [name for name in fields if name not in keys]
+    beside = sorted(set(fields) - {name.strip() for name in keys})
     index = write.get(_INDEX, "SIMPLE").upper()
     if beside and index in _LOCAL_INDEXES:
         raise ConfigError(
-            f"{place}: {_PARTITION_FIELDS}={','.join(fields)}: {', '.join(beside)} may change and is not in the key, "
-            f"so {_INDEX}={index} would not find the row of a change. Say GLOBAL_SIMPLE, GLOBAL_BLOOM or "
-            "GLOBAL_RECORD_LEVEL_INDEX, or partition by columns of the key."
+            f"{place}: partitions of {', '.join(beside)}, which may change and is not in the key: {_INDEX}={index} "
+            "would not find the row of a change. Say GLOBAL_SIMPLE, GLOBAL_BLOOM or GLOBAL_RECORD_LEVEL_INDEX, or "
+            "partition by columns of the key."
         )
