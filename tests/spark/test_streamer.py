@@ -17,6 +17,8 @@ from pyhudi import HudiTable, Streamer, write_hudi
 from pyhudi.cli.main import main
 from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.streamer.streamer import StreamerRun
+from pyhudi.streamer.unavailable import UNAVAILABLE
+from tests.support.change_events import Message, MockTopics, postgres_event
 
 SET_ASIDE = {"hoodie.errortable.enable": True, "hoodie.pyhudi.streamer.quarantine.max.share": 0.9}
 
@@ -312,3 +314,32 @@ def test_compactions_run_beside_the_rounds_of_a_continuous_run_on_spark(spark: S
     operations = [entry.operation for entry in HudiTable.open(tmp_path / "t").history()]
     assert any("compact" in str(one).lower() for one in operations)
     assert [row["v"] for row in rows(tmp_path)] == [2, 2]
+
+
+def test_changes_of_postgresql_take_values_that_were_not_sent_from_each_other_and_from_the_table(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    pytest.importorskip("confluent_kafka")
+    topics = MockTopics()
+    text = "org.apache.kafka.common.serialization.StringDeserializer"
+    settings = {
+        "target-base-path": str(tmp_path / "t"),
+        "record_key": "id",
+        "source-class": "PostgresDebeziumSource",
+        "hoodie.streamer.source.kafka.topic": "items",
+        "hoodie.streamer.source.kafka.value.deserializer.class": text,
+        "bootstrap.servers": topics.address,
+        "auto.offset.reset": "earliest",
+    }
+
+    def change(op: str, lsn: int, key: str, big: str | None, **more: Any) -> Message:
+        return postgres_event(op, lsn, {"id": key, "v": lsn, "big": big}, tx=lsn, **more)
+
+    topics.send("items", [change("c", 1, "a", "x"), change("c", 2, "b", "y"), change("u", 3, "b", UNAVAILABLE)])
+    assert run(settings, spark).rows == 3
+    topics.send("items", [change("d", 4, "a", None, new_key="c"), change("c", 4, "c", UNAVAILABLE, old_key="a")])
+    assert run(settings, spark).rows == 2
+
+    assert [(row["id"], row["v"], row["big"]) for row in rows(tmp_path)] == [("b", 3, "y"), ("c", 4, "x")]
+    with pytest.raises(ConfigError, match="with transformers does not run on Spark"):
+        run({**settings, "transformer-class": "FlatteningTransformer"}, spark)
