@@ -113,7 +113,20 @@ class Dialect:
         to_char(at, 'YYYY-MM-DD HH24:MI:SS.US'), to_char(zoned at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS.US'), flag,
         ratio, encode(raw, 'hex'), '[' || array_to_string(tags, ', ', 'null') || ']')
         from items"""
-    columns = ("id", "v", "big", "note", "amount", "day", "at", "zoned", "flag", "ratio", "raw", "tags")
+    columns: tuple[str, ...] = (
+        "id",
+        "v",
+        "big",
+        "note",
+        "amount",
+        "day",
+        "at",
+        "zoned",
+        "flag",
+        "ratio",
+        "raw",
+        "tags",
+    )
 
     def long_text(self, number: int) -> str:
         """So long that it is stored beside the row."""
@@ -139,6 +152,39 @@ class Dialect:
         return (
             f"update items set id = {other} where id = {key} and not exists (select 1 from items where id = {other});\n"
         )
+
+
+class MariaDialect(Dialect):
+    """MariaDB's words."""
+
+    text = "varchar(9)"
+    create = """create table items (id bigint primary key, v int, big longtext, note varchar(40), amount decimal(12,3),
+        day date, at datetime(6), zoned timestamp(6) null, flag tinyint, ratio double, raw longblob);\n"""
+    select = """select json_array(id, v, big, note, cast(amount as char), cast(day as char),
+        date_format(at, '%Y-%m-%d %H:%i:%s.%f'), date_format(zoned, '%Y-%m-%d %H:%i:%s.%f'), flag, ratio,
+        lower(hex(raw))) from items"""
+    columns = ("id", "v", "big", "note", "amount", "day", "at", "zoned", "flag", "ratio", "raw")
+
+    def long_text(self, number: int) -> str:
+        """A long one."""
+        return f"repeat(md5({number}), 90)"
+
+    def more(self, number: int) -> dict[str, str]:
+        """Columns that are written in another way."""
+        zoned = f"'20{number % 60 + 10}-11-04 05:06:{number % 60:02}.{number:06}'" if number % 60 < 27 else "null"
+        return {"raw": f"unhex(md5({number}))", "zoned": zoned}
+
+    def upsert(self, key: int, values: dict[str, str]) -> str:
+        """A row, new or not."""
+        sets = ", ".join(f"{name} = values({name})" for name in values)
+        return (
+            f"insert into items (id, {', '.join(values)}) values ({key}, {', '.join(values.values())}) "
+            f"on duplicate key update {sets};\n"
+        )
+
+    def moved(self, key: int, other: int) -> str:
+        """Another key for a row, if it is free."""
+        return f"update ignore items set id = {other} where id = {key};\n"
 
 
 class Client:
@@ -191,19 +237,29 @@ def as_texts(table: pa.Table) -> dict[int, list[Any]]:
 
 
 def test_random_changes_of_postgresql_make_equal_tables_of_both_kinds_and_of_versions_6_and_9(folder: Path) -> None:
-    with (
-        service("kafka", folder / "k") as bootstrap,
-        service("schema-registry", folder / "r") as registry,
-        service("postgres", folder / "p") as dsn,
-    ):
-        psql = ["psql", "-q", "-v", "ON_ERROR_STOP=1", dsn]
-        changes = Changes(SEED, Dialect())
-        subprocess.run(psql, input=Dialect.create + changes.first_rows(), text=True, check=True)
+    with service("postgres", folder / "p") as dsn:
+        psql = ["psql", "-q", "-tA", "-v", "ON_ERROR_STOP=1", dsn]
+        play(folder, dsn, psql, Dialect(), "PostgresDebeziumSource", "shop.public.items")
+
+
+def test_random_changes_of_mariadb_make_equal_tables_of_both_kinds_and_of_versions_6_and_9(folder: Path) -> None:
+    with service("mariadb", folder / "m") as dsn:
+        port = dsn.rpartition(":")[2].partition("/")[0]
+        client = ["mariadb", "--no-defaults", "-h127.0.0.1", "-P", port, "-ushop", "-pshop", "--batch", "--raw"]
+        client += ["--skip-column-names", "--init-command=set time_zone = '+00:00'", "shop"]
+        play(folder, dsn, client, MariaDialect(), "MysqlDebeziumSource", "shop.shop.items")
+
+
+def play(folder: Path, dsn: str, client: list[str], dialect: Dialect, source: str, name: str) -> None:
+    """Change the database at random, and compare the tables that follow it."""
+    with service("kafka", folder / "k") as bootstrap, service("schema-registry", folder / "r") as registry:
+        changes = Changes(SEED, dialect)
+        subprocess.run(client, input=dialect.create + changes.first_rows(), text=True, check=True)
         pipelines = [
             {
                 **topic(bootstrap, registry),
-                "source-class": "PostgresDebeziumSource",
-                "hoodie.streamer.source.kafka.topic": "shop.public.items",
+                "source-class": source,
+                "hoodie.streamer.source.kafka.topic": name,
                 "target-base-path": f"{folder}/{kind}_{version}",
                 "table-type": kind,
                 "hoodie.write.table.version": version,
@@ -211,15 +267,12 @@ def test_random_changes_of_postgresql_make_equal_tables_of_both_kinds_and_of_ver
             for kind, version in KINDS
         ]
         with service("debezium", folder / "d", bootstrap, dsn, registry):
-            client = Client(psql, changes, SECONDS, folder / "changes.sql")
-            rounds = in_turns(pipelines, client)
-        selected = subprocess.run(
-            [*psql, "-tA"], input=Dialect.select, text=True, check=True, capture_output=True
-        ).stdout
+            commits = in_turns(pipelines, Client(client, changes, SECONDS, folder / "changes.sql"))
+    selected = subprocess.run(client, input=f"{dialect.select};", text=True, check=True, capture_output=True).stdout
     rows = {row[0]: row for row in map(json.loads, selected.splitlines())}
     for pipeline in pipelines:
-        assert differences(pipeline["target-base-path"], Dialect.columns, rows) == {}, SEED
-    print(f"seed {SEED}: {len(rows)} rows, {rounds} commits, statements of {SECONDS} s")
+        assert differences(pipeline["target-base-path"], dialect.columns, rows) == {}, SEED
+    print(f"seed {SEED}: {len(rows)} rows, {commits} commits, statements of {SECONDS} s")
 
 
 def topic(bootstrap: str, registry: str) -> dict[str, Any]:
