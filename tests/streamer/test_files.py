@@ -18,7 +18,8 @@ import pytest
 from pyhudi import HudiTable, Streamer
 from pyhudi.errors import ConfigError, SchemaMismatch, StorageError
 from pyhudi.storage.base import FileInfo
-from pyhudi.storage.clock import SystemClock
+from pyhudi.storage.clock import FixedClock, SystemClock
+from pyhudi.storage.local import LocalStorage
 from pyhudi.streamer.checkpoints import Start
 from pyhudi.streamer.json_messages import RowColumns
 from pyhudi.streamer.settings import load_settings
@@ -285,3 +286,50 @@ def test_of_a_folder_with_100_000_files_the_oldest_are_found_in_bounded_memory_b
     assert plan is not None
     assert [file.modified_ms for file in plan.files] == list(range(1, 10_001))
     assert (listed, max(held)) == (1, 50_001)
+
+
+DATED = "hoodie.streamer.source.dfs.datepartitioned."
+SELECTOR = {
+    "hoodie.streamer.source.input.selector": "org.apache.hudi.utilities.sources.helpers.DatePartitionPathSelector"
+}
+
+
+def test_of_folders_with_dates_those_of_the_last_days_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(tmp_path, "eu/2026-08-07/a", {"id": 1})
+    made(tmp_path, "eu/2026-08-08/b", {"id": 2})
+    made(tmp_path, "us/day=2026-08-10/hour=1/c", {"id": 3})
+    made(tmp_path, "us/2026-08-11/d", {"id": 4})
+    made(tmp_path, "us/_temporary/e", {"id": 5})
+    made(tmp_path, "us/f", {"id": 6})
+    dated = {**SELECTOR, f"{DATED}selector.depth": 2, f"{DATED}selector.currentdate": "2026-08-10"}
+    walked: list[str] = []
+    walk = LocalStorage.walk
+    monkeypatch.setattr(LocalStorage, "walk", lambda self, path: (walked.append(path), walk(self, path))[1])
+
+    assert Streamer(config(tmp_path, **dated)).run().rows == 2
+    assert [row["id"] for row in rows(tmp_path)] == [2, 3]
+    assert walked[:2] == ["eu/2026-08-08", "us/day=2026-08-10"]  # the others are of the table
+    wider = {**dated, f"{DATED}selector.lookback.days": 3}
+    assert Streamer(config(tmp_path, **wider)).run().rows == 1
+    clock = FixedClock(1_786_449_600_000)  # 2026-08-11, 12:00 in UTC
+    by_clock = {key: one for key, one in dated.items() if "currentdate" not in key}
+    assert Streamer(config(tmp_path, **by_clock), clock=clock).run().rows == 1
+    assert [row["id"] for row in rows(tmp_path)] == [1, 2, 3, 4]
+
+
+def test_dates_have_other_forms_and_a_folder_without_one_is_named(tmp_path: Path) -> None:
+    made(tmp_path, "20260810/a", {"id": 1})
+    dated = {**SELECTOR, f"{DATED}selector.depth": 1, f"{DATED}selector.currentdate": "2026-08-10"}
+    assert Streamer(config(tmp_path, **dated, **{f"{DATED}date.format": "yyyyMMdd"})).run().rows == 1
+    with pytest.raises(ConfigError, match=r"in/20260810: its name is no date of the form yyyy-MM-dd"):
+        Streamer(config(tmp_path, **dated)).run()
+    for wrong, said in (
+        ({**dated, f"{DATED}date.format": "yyyy-DDD"}, "expected yyyy, MM and dd once each"),
+        ({**dated, f"{DATED}selector.currentdate": "today"}, r"expected 2026-08-10"),
+        ({f"{DATED}selector.depth": 1}, "is of DatePartitionPathSelector"),
+        ({"hoodie.streamer.source.input.selector": "my.own.Selector"}, "a class of Java. Use DFSPathSelector or Date"),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            Streamer(config(tmp_path, **wrong))

@@ -51,6 +51,39 @@ class FilesOptions:
     has_csv_header: bool = option(
         "hoodie.streamer.csv.header", False, "CSV files have their columns in the first line.", scopes=_STREAM
     )
+    selector: str = option(
+        "hoodie.streamer.source.input.selector",
+        "DFSPathSelector",
+        "Which folders are listed: DFSPathSelector, all; DatePartitionPathSelector, those of the last days.",
+        scopes=_STREAM,
+    )
+    date_format: str = option(
+        f"{_FILES}datepartitioned.date.format",
+        "yyyy-MM-dd",
+        "DatePartitionPathSelector: the form of the dates in the names of folders.",
+        scopes=_STREAM,
+    )
+    date_depth: int = option(
+        f"{_FILES}datepartitioned.selector.depth",
+        0,
+        "DatePartitionPathSelector: the level of the folders with dates; 0: all folders are listed.",
+        minimum=0,
+        scopes=_STREAM,
+    )
+    lookback_days: int = option(
+        f"{_FILES}datepartitioned.selector.lookback.days",
+        2,
+        "DatePartitionPathSelector: how many days before today are listed.",
+        minimum=0,
+        scopes=_STREAM,
+    )
+    current_date: str | None = option(
+        f"{_FILES}datepartitioned.selector.currentdate",
+        None,
+        "DatePartitionPathSelector: today, such as 2026-08-10. Unset: that of the machine.",
+        Kind.TEXT,
+        scopes=_STREAM,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from pyhudi.storage import open_storage
 from pyhudi.storage.base import FileInfo, Storage
 from pyhudi.streamer.checkpoints import Start
 from pyhudi.streamer.json_messages import RowColumns, typed_columns
+from pyhudi.streamer.sources.date_folders import DateFolders
 from pyhudi.streamer.sources.file_formats import (
     FileColumns,
     RowsOfFile,
@@ -106,12 +107,13 @@ class FilesSource(SplitSource[_Plan, Sequence[FileInfo]]):
         if files.root is None:
             raise ConfigError(f"{setting.settings.place}: hoodie.streamer.source.dfs.root is missing: a folder.")
         self.storage: Storage = open_storage(files.root, setting.settings.store)
+        self._folders = DateFolders.of(files, setting.settings.place)
         self._clock, self._settle_ms = setting.clock, files.settle_s * 1000
 
     def plan(self, start: Start, limit: int | None) -> _Plan | None:
         """The oldest files that were not read."""
         seen = _Read.of(start)
-        files, is_cut = _oldest_first(self.storage, seen, limit or _LIMIT_BYTES)
+        files, is_cut = _oldest_first(self._folders.files(self.storage, self._clock), seen, limit or _LIMIT_BYTES)
         return _Plan(seen, start.text, files, is_cut) if files else None
 
     def splits(self, plan: _Plan, parts: int) -> Sequence[Sequence[FileInfo]]:
@@ -232,13 +234,13 @@ class AvroFiles(FilesSource):
     rows_of = staticmethod(avro_rows)
 
 
-def _oldest_first(storage: Storage, seen: _Read, limit_bytes: int) -> tuple[list[FileInfo], bool]:
+def _oldest_first(listed: Iterable[FileInfo], seen: _Read, limit_bytes: int) -> tuple[list[FileInfo], bool]:
     """The files to read, as many as the limit allows, and whether one of the last one's time is left. Those of one
     millisecond stay together, as Hudi's checkpoint has to have them, if memory allows: object stores count in seconds.
     """
     files: list[FileInfo] = []
     is_cut = False
-    for file in storage.walk(""):
+    for file in listed:
         if file.size_bytes and not _is_hidden(file.path) and not seen.has(file):
             files.append(file)
             if len(files) > _HELD_MAX:

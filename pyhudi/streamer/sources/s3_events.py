@@ -21,6 +21,7 @@ from pyhudi.errors import ConfigError, HudiError
 from pyhudi.streamer.checkpoints import Start
 from pyhudi.streamer.json_messages import RowColumns, decode_json
 from pyhudi.streamer.sources.aws_calls import AwsCalls, Patience, aws_client
+from pyhudi.streamer.sources.date_folders import check_selector
 from pyhudi.streamer.sources.read_events import READ_EVENTS, ReadEvents, digest_of
 from pyhudi.streamer.sources.source import Batch, Rejected, SourceSetting
 
@@ -49,6 +50,8 @@ class S3Events:
         self._options = options = setting.settings.options.s3_queue
         if options.url is None:
             raise ConfigError(f"{setting.settings.place}: hoodie.streamer.s3.source.queue.url is missing.")
+        selector = setting.settings.options.files.selector
+        check_selector(selector, setting.settings.place, "S3EventsMetaSelector", "DFSPathSelector")
         place = urlsplit(options.url)
         if place.scheme not in ("http", "https") or not place.netloc:
             raise ConfigError(
