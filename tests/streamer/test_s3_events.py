@@ -11,6 +11,7 @@ import pytest
 from pyhudi import HudiTable, Streamer
 from pyhudi.errors import ConfigError, SchemaMismatch, WriteConflict
 from pyhudi.streamer import pipeline
+from pyhudi.streamer.sources import read_events
 from pyhudi.streamer.sources.s3_events import S3Events
 from tests.support.servers.s3_server import SECRET, options_of, s3_server
 from tests.support.sqs import s3_event
@@ -88,6 +89,28 @@ def test_an_event_that_comes_again_is_no_row_also_after_a_death_between_commit_a
     assert Streamer(settings).run().rows == 1
     assert queue.count() == 0
     assert keys(tmp_path) == ["a", "a", "b"]
+
+
+def test_events_of_a_batch_whose_process_died_are_known_however_many_others_come_before_they_come_again(
+    tmp_path: Path, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(read_events, "_NOTED_MAX", 3)
+    monkeypatch.setattr(read_events, "_PINNED_MAX", 2)
+    settings = config(tmp_path, queue, op="INSERT", **{f"{QUEUE}visibility.timeout": 1000})
+    queue.send({"Records": [s3_event("a", 1), s3_event("b", 2)]})
+    with monkeypatch.context() as dying:
+        dying.setattr(S3Events, "_delete", lambda *given: [])
+        assert Streamer(settings).run().rows == 2
+    streamer = Streamer(settings)
+    queue.send({"Records": [s3_event("a", 1)]})
+    assert streamer.run().rows == 0
+    for second in range(3, 9):
+        queue.send({"Records": [s3_event("c", second)]})
+        assert streamer.run().rows == 1
+
+    queue.send({"Records": [s3_event("a", 1), s3_event("b", 2), s3_event("c", 8)]})
+    assert streamer.run().rows == 0
+    assert keys(tmp_path) == ["a", "b", *["c"] * 6]
 
 
 def test_messages_stay_where_the_batch_is_not_written(

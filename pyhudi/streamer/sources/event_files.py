@@ -105,6 +105,7 @@ class EventFiles(SplitSource[_Plan, Sequence[EventFile]]):
     def plan(self, start: Start, limit: int | None) -> _Plan | None:
         """The files of the next events."""
         at, seen = _At.of(start.text), ReadEvents.of(start)
+        known = seen.digests
         self._meta = self._meta.reload()
         commits = self._commits_behind(at)
         if not commits:
@@ -117,7 +118,7 @@ class EventFiles(SplitSource[_Plan, Sequence[EventFile]]):
         for row in events.to_pylist():
             name, digest = (row["bucket"], row["key"]), digest_of(row["bucket"], row["raw_key"], row["version"])
             time = row["time"] or ""
-            if digest not in seen and (name not in files or files[name][0] <= time):
+            if digest not in known and (name not in files or files[name][0] <= time):
                 files[name] = (time, digest, EventFile(*name, row["size"]))
         return _Plan(
             [file for _, _, file in files.values()], str(last), seen, [digest for _, digest, _ in files.values()]
@@ -154,7 +155,8 @@ class EventFiles(SplitSource[_Plan, Sequence[EventFile]]):
         parts = [part for _, part in fetched]
         tables = [part.rows for part in parts if part.rows.num_columns]
         rows = typed_columns(tables) if tables else columns.schema.empty_table()
-        notes = {READ_EVENTS: plan.seen.with_more(plan.events).note()}
+        text = plan.seen.with_batch(plan.events).note() if plan.events else plan.seen.text
+        notes = {READ_EVENTS: text} if text else {}
         rejected = [one for part in parts for one in part.rejected]
         said = [line for part in parts for line in part.said]
         return Batch(rows, plan.checkpoint, rejected, notes, said, splits=range(len(parts)))

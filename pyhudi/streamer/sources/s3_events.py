@@ -62,6 +62,7 @@ class S3Events:
         endpoint = None if is_at_aws else f"{place.scheme}://{place.netloc}"
         client = aws_client("sqs", "sqs", options.region, endpoint)
         self._name = place.path.rpartition("/")[2]
+        self._deleted = ""  # what the commit notes whose messages were deleted last
         self._calls = AwsCalls(client, f"SQS queue {options.url}", setting.clock, Patience())
 
     def read(self, start: Start, limit: int | None, columns: RowColumns) -> Batch | None:
@@ -70,7 +71,9 @@ class S3Events:
         messages = self._received(min(limit or self._options.max_messages, self._options.max_messages))
         if not messages:
             return None
+        known = before.digests
         events: dict[int, _Event] = {}
+        again: set[int] = set()
         rejected: list[Rejected] = []
         for message in messages:
             position = f"{self._name}/{message['MessageId']}"
@@ -80,14 +83,21 @@ class S3Events:
                 reason = f"no message of S3: {type(error).__name__}: {error}"
                 rejected.append(Rejected(position, message["Body"], reason))
                 continue
-            events |= {event.digest: event for event in found if event.digest not in before}
+            events |= {event.digest: event for event in found if event.digest not in known}
+            again |= {event.digest for event in found} & known
         decoded = decode_json([event.text for event in events.values()], columns)
         every = list(events.values())
         rejected += [Rejected(every[at].position, every[at].text.decode(), reason) for at, reason in decoded.refused]
         newest_ms = max((event.time_ms for event in every), default=0)
         checkpoint = str(max(newest_ms, _milliseconds(start.text)))
-        notes = {READ_EVENTS: before.with_more(events).note()}
-        return Batch(decoded.rows, checkpoint, rejected, notes, done=partial(self._delete, messages))
+        text = before.text
+        if events:
+            # Another process may have died before it deleted the messages of the batch before.
+            text = before.with_batch(events, again, is_last_done=bool(text) and text == self._deleted).note()
+        notes = {READ_EVENTS: text} if text else {}
+        return Batch(
+            decoded.rows, checkpoint, rejected, notes, done=partial(self._delete, messages, text if events else "")
+        )
 
     def close(self) -> None:
         """Close the connections."""
@@ -112,8 +122,11 @@ class S3Events:
             wait_s = 0
         return list(messages.values())
 
-    def _delete(self, messages: Sequence[Mapping[str, Any]]) -> list[str]:
-        """Delete messages whose events are in the table. Those that stay come again, and are known then."""
+    def _delete(self, messages: Sequence[Mapping[str, Any]], noted: str) -> list[str]:
+        """Delete messages whose events are in the table. Those that stay come again, and are known then.
+
+        Args:    noted: the events that the batch's commit notes; "" where it brought none.
+        """
         failed = 0
         try:
             for first in range(0, len(messages), _PER_REQUEST_MAX):
@@ -125,7 +138,10 @@ class S3Events:
                 failed += len(answer.get("Failed", ()))
         except HudiError as error:
             return [f"The batch is in the table, and its messages are still in the queue: {error}"]
-        return [f"{self._calls.where} kept {failed} messages that are in the table"] if failed else []
+        if failed:
+            return [f"{self._calls.where} kept {failed} messages that are in the table"]
+        self._deleted = noted or self._deleted
+        return []
 
 
 def _events_of(body: str, position: str) -> list[_Event]:
