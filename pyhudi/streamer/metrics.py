@@ -30,6 +30,7 @@ class RoundMetrics:
         self._options = WriteOptions.parse(settings.write, session)
         self._clock = clock
         self._succeeded = self._failed = self._in_a_row = 0
+        self._of_source: dict[str, float] = {}
 
     def succeeded(self, table_name: str, one: Round | None, seconds: float) -> None:
         """A round has ended. `one`: what it did, None where there was nothing new."""
@@ -38,7 +39,14 @@ class RoundMetrics:
         self._succeeded += 1
         self._in_a_row = 0
         time(self._options, table_name, f"timer.{_ACTION}", seconds)
-        self._set(table_name, {"duration": seconds * 1000, "lastSync": self._clock.now_ms()})
+        # A source with nothing new has nothing that waits.
+        self._of_source = dict.fromkeys(self._of_source, 0.0)
+        if one is not None:
+            self._of_source |= {
+                **one.gauges,
+                **{f"kafkaLag.{partition}": count for partition, count in one.lag.items()},
+            }
+        self._set(table_name, {"duration": seconds * 1000, "lastSync": self._clock.now_ms(), **self._of_source})
         if one is not None:
             for name, number in (("rows", one.rows), ("rejected", one.rejected), ("lost", one.lost)):
                 count(self._options, table_name, f"{_ACTION}.{name}", number)

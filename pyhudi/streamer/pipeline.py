@@ -7,7 +7,7 @@ The write is refused when another checkpoint came into the table since the first
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -56,7 +56,7 @@ _REPLACING = ("insert_overwrite", "insert_overwrite_table")
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What a round did. `written`: None where there was nothing to commit."""
+    """What a round did. `written`: None where there was nothing to commit. `lag`, `gauges`: as the source says."""
 
     rows: int
     rejected: int
@@ -64,6 +64,8 @@ class Round:
     checkpoint: str | None
     written: WriteResult | None
     said: Sequence[str]
+    lag: Mapping[str, int]
+    gauges: Mapping[str, float]
 
 
 class Pipeline:
@@ -151,7 +153,8 @@ class Pipeline:
         said = [*batch.said, *(batch.done() if batch.done is not None else ())]
         if not options.quarantine.is_on:
             said += [f"left out: {one.position}: {one.reason}" for one in read.rejected[:_SAID_MAX]]
-        return Round(read.num_rows, len(read.rejected), batch.lost, batch.checkpoint, written, said)
+        numbers = (read.num_rows, len(read.rejected), batch.lost)
+        return Round(*numbers, batch.checkpoint, written, said, batch.lag, batch.gauges)
 
     def check(self, limit: int) -> ReadBatch | None:
         """Like `read`, and what can be refused of the write is refused. Nothing is written."""

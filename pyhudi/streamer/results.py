@@ -10,14 +10,16 @@ from pyhudi.errors import HudiError
 from pyhudi.result import Json, Result
 from pyhudi.streamer.pipeline import Round
 
-__all__ = ["StreamerCheck", "StreamerRun", "TablesFailed", "sum_of"]
+__all__ = ["StreamerCheck", "StreamerRun", "TablesFailed", "sum_of", "text_of_lag"]
+
+_SHOWN_PARTITIONS = 5  # those where most waits
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StreamerRun(Result):
     """The result of a run. `rows`: written to the table; `rejected`: set aside, or left out; `lost`: no longer in the
-    source. `checkpoint`: the start of the next run. `tables`: for several tables each one's result. `error`: of its
-    last round.
+    source. `checkpoint`: the start of the next run. `lag`: partition of the source → events that wait behind the last
+    round. `tables`: for several tables each one's result. `error`: of its last round.
     """
 
     rounds: int = 0
@@ -28,6 +30,7 @@ class StreamerRun(Result):
     checkpoint: str | None = None
     tables: Mapping[str, StreamerRun] = field(default_factory=dict)
     error: str | None = None
+    lag: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def failed(self) -> list[str]:
@@ -39,7 +42,7 @@ class StreamerRun(Result):
         lost = f", {self.lost:,} were lost at the source" if self.lost else ""
         at = f"; the next run begins at {self.checkpoint}" if self.checkpoint else ""
         failed = f"; failed: {self.error}" if self.error else ""
-        text = f"{self.rows:,} rows in {self.commits} commits{aside}{lost}{at}{failed}"
+        text = f"{self.rows:,} rows in {self.commits} commits{aside}{lost}{text_of_lag(self.lag)}{at}{failed}"
         if not self.tables:
             return text
         names = f"; failed: {', '.join(self.failed)}" if self.failed else ""
@@ -53,6 +56,7 @@ class StreamerRun(Result):
             self.rejected + one_round.rejected,
             self.lost + one_round.lost,
             one_round.checkpoint or self.checkpoint,
+            lag=one_round.lag,
         )
 
 
@@ -93,6 +97,17 @@ class TablesFailed(HudiError):
     """Some tables of a configuration failed, and the others continued. `result`: of all tables."""
 
     result: StreamerRun | StreamerCheck | None = None
+
+
+def text_of_lag(lag: Mapping[str, int]) -> str:
+    """What waits behind a round, as a part of a line; "" where nothing does."""
+    waiting = {partition: count for partition, count in lag.items() if count}
+    if not waiting:
+        return ""
+    most = sorted(waiting, key=lambda one: -waiting[one])[:_SHOWN_PARTITIONS]
+    more = ", …" if len(waiting) > len(most) else ""
+    each = ", ".join(f"{partition}: {waiting[partition]:,}" for partition in most)
+    return f", {sum(waiting.values()):,} wait ({each}{more})"
 
 
 def sum_of(tables: Mapping[str, StreamerRun]) -> StreamerRun:

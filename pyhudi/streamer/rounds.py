@@ -16,7 +16,7 @@ from pyhudi.result import plain
 from pyhudi.storage.clock import Clock
 from pyhudi.streamer.metrics import RoundMetrics
 from pyhudi.streamer.pipeline import Pipeline, Round
-from pyhudi.streamer.results import StreamerCheck, StreamerRun
+from pyhudi.streamer.results import StreamerCheck, StreamerRun, text_of_lag
 from pyhudi.streamer.services import ServicesBeside
 from pyhudi.streamer.settings import PipelineSettings
 from pyhudi.streamer.termination import Termination, termination_of
@@ -92,7 +92,9 @@ class TableRounds:
         moved = one is not None and (one.written is not None or one.rows > 0)
         self.failures = 0
         self.run = replace(self.run, error=None)
-        if one is not None:
+        if one is None:
+            self.run = replace(self.run, lag=dict.fromkeys(self.run.lag, 0))
+        else:
             self.run = self.run._and(one)
             self._tell(one, began_s, told)
         if self._services is not None:
@@ -191,7 +193,8 @@ class TableRounds:
         aside = f", {one.rejected:,} did not fit" if one.rejected else ""
         lost = f", {one.lost:,} lost at the source" if one.lost else ""
         at = "" if one.checkpoint is None else f", at {one.checkpoint}"
-        line = f"{self.settings.target}: {one.rows:,} rows, {seconds:.1f} s, {speed}{aside}{lost}{at}"
+        lag = text_of_lag(one.lag)
+        line = f"{self.settings.target}: {one.rows:,} rows, {seconds:.1f} s, {speed}{aside}{lost}{lag}{at}"
         _log.info("%s", line)
         if told is not None:
             told(line)

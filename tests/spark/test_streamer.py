@@ -19,6 +19,7 @@ from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.streamer.streamer import StreamerRun
 from pyhudi.streamer.unavailable import UNAVAILABLE
 from tests.support.change_events import Message, MockTopics, postgres_event
+from tests.support.kafka import no_topic_ids  # noqa: F401  (a fixture for all tests here)
 
 SET_ASIDE = {"hoodie.errortable.enable": True, "hoodie.pyhudi.streamer.quarantine.max.share": 0.9}
 

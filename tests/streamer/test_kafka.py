@@ -16,14 +16,17 @@ import fastavro
 import pyarrow as pa
 import pytest
 
-from pyhudi import HudiTable, Streamer
+from pyhudi import HudiTable, Streamer, metrics
 from pyhudi.errors import ConfigError, SchemaMismatch, StorageError
 from pyhudi.storage.clock import SystemClock
 from pyhudi.streamer.checkpoints import Start
 from pyhudi.streamer.json_messages import RowColumns
 from pyhudi.streamer.settings import load_settings
 from pyhudi.streamer.sources.kafka import KafkaSource
+from pyhudi.streamer.sources.kafka_client import ClientSettings
+from pyhudi.streamer.sources.kafka_formats import Events, JsonValues
 from pyhudi.streamer.sources.kafka_offsets import OffsetRanges, cut, dealt, offsets_of, text_of_offsets
+from pyhudi.streamer.sources.kafka_topic import TopicId
 from pyhudi.streamer.sources.registry import open_source
 from pyhudi.streamer.sources.source import SourceSetting
 from tests.support.mock_kafka import Broker, config
@@ -127,6 +130,92 @@ def test_a_topic_that_was_made_anew_is_read_from_its_first_event(tmp_path: Path,
     done = Streamer({**settings, "checkpoint": f"{topic},0:77"}).run(told=lines.append)
     assert (done.rows, done.checkpoint) == (1, f"{topic},0:1,1:0,2:0,3:0")
     assert "the topic was recreated, or cut" in lines[0]
+
+
+def test_a_topic_that_was_made_anew_and_has_grown_past_the_checkpoint_is_read_from_its_first_event(
+    tmp_path: Path, cluster: Broker, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = config(tmp_path, cluster, topic, op="INSERT")
+    monkeypatch.setattr(TopicId, "now", lambda self: "first")
+    assert Streamer(settings).run().rows == 1
+    cluster.send({"id": 1, "v": 1}, topic=topic)
+    monkeypatch.setattr(TopicId, "now", lambda self: "second")
+
+    with pytest.raises(ConfigError, match=r"was made anew since the checkpoint.*failOnDataLoss=true"):
+        Streamer({**settings, "hoodie.streamer.source.kafka.enable.failOnDataLoss": True}).run()
+    lines: list[str] = []
+    assert Streamer(settings).run(told=lines.append).rows == 2
+    assert "was made anew since the checkpoint, and is read from its first event on" in lines[0]
+    cluster.send({"id": 2, "v": 2}, topic=topic)
+    assert Streamer(settings).run().rows == 1
+    assert HudiTable.open(tmp_path / "t").history()[0].extra["pyhudi.streamer.topic.id"] == "second"
+
+
+def test_a_topic_that_is_made_anew_while_it_is_read_brings_nothing(
+    tmp_path: Path, cluster: Broker, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = iter(["first", "second"])
+    monkeypatch.setattr(TopicId, "now", lambda self: next(ids))
+
+    with pytest.raises(StorageError, match=r"was made anew as it was read\. Nothing was written"):
+        Streamer(config(tmp_path, cluster, topic)).run()
+    assert not (tmp_path / "t").exists()
+
+
+def test_a_broker_that_gives_no_id_of_a_topic_is_asked_once(cluster: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    monkeypatch.setattr("pyhudi.streamer.sources.kafka_topic._TIMEOUT_S", 0.1)
+    client = {"bootstrap.servers": cluster.address, "group.id": "x", "enable.partition.eof": True}
+    topic_id = TopicId(TOPIC, ClientSettings(client, False, {}))
+
+    assert topic_id.now() is None
+    monkeypatch.setattr(TopicId, "_asked", lambda self: pytest.fail("asked again"))
+    assert topic_id.now() is None
+
+
+def test_events_become_rows_some_at_a_time_and_the_batch_is_the_same(
+    tmp_path: Path, cluster: Broker, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.send(*({"id": number, "v": number / 2} for number in range(1, 30)), b"broken", topic=topic)
+    cluster.send({"id": 40, "w": "x"}, partition=2, topic=topic)
+    quarantine = {"hoodie.errortable.enable": True, "hoodie.errortable.base.path": str(tmp_path / "q")}
+    monkeypatch.setattr("pyhudi.streamer.sources.kafka._EVENTS_A_CALL", 4)
+    monkeypatch.setattr("pyhudi.streamer.sources.kafka._EVENTS_AT_ONCE", 7)
+    decoded: list[int] = []
+    decode = JsonValues.decode
+
+    def counted(self: JsonValues, events: Events, columns: RowColumns) -> Any:
+        decoded.append(len(events.values))
+        return decode(self, events, columns)
+
+    monkeypatch.setattr(JsonValues, "decode", counted)
+    done = Streamer(config(tmp_path, cluster, topic, **quarantine)).run()
+
+    assert (done.rows, done.rejected) == (31, 1)
+    assert max(decoded) < 12
+    assert [(row["id"], row["v"], row["w"]) for row in rows(tmp_path)][-2:] == [(29, 14.5, None), (40, None, "x")]
+
+
+def test_what_waits_behind_a_round_is_in_its_line_its_answer_and_the_metrics(
+    tmp_path: Path, cluster: Broker, topic: str
+) -> None:
+    cluster.send(*({"id": number, "v": 1} for number in range(1, 5)), topic=topic)
+    cluster.send({"id": 9, "v": 1}, partition=3, topic=topic)
+    on = {"hoodie.metrics.on": True, "hoodie.metrics.reporter.type": "INMEMORY", "hoodie.table.name": topic}
+    streamer = Streamer(config(tmp_path, cluster, topic, **on, **{"hoodie.streamer.kafka.source.maxEvents": 3}))
+    lines: list[str] = []
+
+    done = streamer.run(told=lines.append)
+    assert done.lag == {"0": 3, "1": 0, "2": 0, "3": 0}
+    assert ", 3 wait (0: 3), at" in lines[-1]
+    assert ", 3 wait (0: 3)" in str(done)
+    numbers = {name.removeprefix(f"{topic}.deltastreamer."): number for name, number in metrics().items()}
+    assert (numbers["kafkaMessageInCount"], numbers["kafkaDelayCount"]) == (3, 6)
+    assert (numbers["kafkaLag.0"], numbers["kafkaLag.3"]) == (3, 0)
+
+    assert set(streamer.run(until_empty=True).lag.values()) == {0}
+    numbers = {name.removeprefix(f"{topic}.deltastreamer."): number for name, number in metrics().items()}
+    assert (numbers["kafkaMessageInCount"], numbers["kafkaDelayCount"], numbers["kafkaLag.0"]) == (0, 0, 0)
 
 
 def test_latest_begins_with_what_comes_later_also_before_there_is_a_table(

@@ -4,13 +4,16 @@
     fetch    a part of these ranges → events → rows; by a task of Spark with a client of its own
     batch    where the events of all parts end → checkpoint
 
-A partition whose offsets are gone goes on with its first event, the others where they were.
+Events become rows some at a time, so that memory holds the rows of a part and few of its events. A partition whose
+offsets are gone goes on with its first event, the others where they were. The commit notes the topic's id: a topic that
+was made anew is read from its first event on, also where it has as many events again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pyhudi.errors import ConfigError, StorageError
@@ -20,9 +23,11 @@ from pyhudi.streamer.json_messages import RowColumns, typed_columns
 from pyhudi.streamer.sources.kafka_client import client_settings, kafka_errors, kafka_library
 from pyhudi.streamer.sources.kafka_formats import AvroValues, Events, EventValues, JsonValues, TextValues
 from pyhudi.streamer.sources.kafka_offsets import OffsetRanges, Offsets, cut, dealt, offsets_of, text_of_offsets
-from pyhudi.streamer.sources.source import Batch, Fetched, SourceSetting, SplitSource
+from pyhudi.streamer.sources.kafka_topic import TOPIC_ID, TopicId
+from pyhudi.streamer.sources.source import Batch, Fetched, Rejected, SourceSetting, SplitSource
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from confluent_kafka import Consumer, Message
 
 __all__ = ["LOST_EVENTS", "AvroKafka", "JsonKafka", "TextKafka"]
@@ -30,17 +35,22 @@ __all__ = ["LOST_EVENTS", "AvroKafka", "JsonKafka", "TextKafka"]
 LOST_EVENTS = "pyhudi.streamer.lost.events"  # a key of extra metadata
 _TIMEOUT_S = 30.0
 _EVENTS_A_CALL = 50_000
-_EVENTS_A_PART = 250_000  # the most of a part, where there are several: a task holds them in memory
+_EVENTS_A_PART = 250_000  # the most of a part, where there are several: a task holds their rows in memory
+_EVENTS_AT_ONCE = 100_000  # become rows
 _POLL_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The offsets of a batch; `lost`: events that the broker has no longer."""
+    """The offsets of a batch. `highs`: behind the last event of each partition; `lost`: events that the broker has no
+    longer; `topic_id`: None where the broker gives none.
+    """
 
     ranges: OffsetRanges
+    highs: Offsets
     lost: int
     said: tuple[str, ...]
+    topic_id: str | None = None
 
 
 class KafkaSource(SplitSource[_Plan, OffsetRanges]):
@@ -60,13 +70,20 @@ class KafkaSource(SplitSource[_Plan, OffsetRanges]):
         self._where = f"Kafka topic {self._topic!r} at {self._client.settings.get('bootstrap.servers')}"
         with kafka_errors(self._where):
             self._consumer: Consumer = self._library.Consumer(self._client.settings)
+        self._topic_id = TopicId(self._topic, self._client)
 
     def plan(self, start: Start, limit: int | None) -> _Plan | None:
         """The events from the checkpoint on, as many as the limits allow."""
+        limit = min(limit or self._options.max_events, self._options.max_events)
         with kafka_errors(self._where):
-            planned = self._planned(start, min(limit or self._options.max_events, self._options.max_events))
-        is_new = planned.ranges.count or start.text is None or planned.said or start.is_given
-        return planned if is_new else None
+            planned = self._planned(start, limit, is_anew=False)
+            if not (planned.ranges.count or start.text is None or planned.said or start.is_given):
+                return None
+            topic_id = self._topic_id.now()
+            noted = None if start.is_given else (start.notes or {}).get(TOPIC_ID)
+            if topic_id is not None and noted is not None and noted != topic_id:
+                planned = self._planned(start, limit, is_anew=True)
+        return replace(planned, topic_id=topic_id)
 
     def splits(self, plan: _Plan, parts: int) -> Sequence[OffsetRanges]:
         """Ranges of offsets."""
@@ -74,14 +91,19 @@ class KafkaSource(SplitSource[_Plan, OffsetRanges]):
 
     def fetch(self, split: OffsetRanges, columns: RowColumns) -> Fetched:
         """The events of ranges as rows; `end`: the offsets behind them."""
-        with kafka_errors(self._where):
-            messages, ends = self._fetched(split)
-        events = Events.of(self._topic, messages)
-        decoded = self._values.decode(events, columns)
-        rows = decoded.rows
-        if self._options.appends_offsets and rows.num_columns:
-            rows = events.kept(decoded.kept).with_offsets(rows)
-        return Fetched(rows, events.rejected(decoded.refused), text_of_offsets(self._topic, ends))
+        positions = dict(split.starts)
+        tables: list[pa.Table] = []
+        rejected: list[Rejected] = []
+        with kafka_errors(self._where), closing(self._fetched(split, positions)) as fetched:
+            for messages in fetched:
+                events = Events.of(self._topic, messages)
+                decoded = self._values.decode(events, columns)
+                rows = decoded.rows
+                if self._options.appends_offsets and rows.num_columns:
+                    rows = events.kept(decoded.kept).with_offsets(rows)
+                tables.append(rows)
+                rejected += events.rejected(decoded.refused)
+        return Fetched(typed_columns(tables), rejected, text_of_offsets(self._topic, positions))
 
     def batch(self, plan: _Plan, fetched: Iterable[tuple[OffsetRanges, Fetched]], columns: RowColumns) -> Batch:
         """All events up to the first gap in each partition."""
@@ -94,21 +116,41 @@ class KafkaSource(SplitSource[_Plan, OffsetRanges]):
                 positions |= offsets_of(part.end, self._topic)
                 parts.append(part)
                 numbers.append(number)
-        rows = typed_columns([part.rows for part in parts])
-        rejected = [one for part in parts for one in part.rejected]
-        notes = {LOST_EVENTS: str(plan.lost)} if plan.lost else {}
-        return Batch(rows, text_of_offsets(self._topic, positions), rejected, notes, plan.said, plan.lost, numbers)
+        if plan.topic_id is not None and self._topic_id.now() != plan.topic_id:
+            raise StorageError(f"{self._where} was made anew as it was read. Nothing was written; run it again.")
+        starts = plan.ranges.starts
+        lag = {str(partition): plan.highs[partition] - at for partition, at in sorted(positions.items())}
+        return Batch(
+            typed_columns([part.rows for part in parts]),
+            text_of_offsets(self._topic, positions),
+            [one for part in parts for one in part.rejected],
+            {
+                **({LOST_EVENTS: str(plan.lost)} if plan.lost else {}),
+                **({TOPIC_ID: plan.topic_id} if plan.topic_id else {}),
+            },
+            plan.said,
+            plan.lost,
+            numbers,
+            lag=lag,
+            gauges={
+                "kafkaMessageInCount": sum(positions.values()) - sum(starts.values()),
+                "kafkaDelayCount": sum(plan.highs.values()) - sum(starts.values()),
+            },
+        )
 
     def close(self) -> None:
         """Close the connection."""
         self._consumer.close()
 
-    def _planned(self, start: Start, limit: int) -> _Plan:
+    def _planned(self, start: Start, limit: int, *, is_anew: bool) -> _Plan:
         bounds = self._bounds()
         lows = {partition: low for partition, (low, _) in bounds.items()}
         highs = {partition: high for partition, (_, high) in bounds.items()}
         starts = self._starts(start, lows, highs)
         lost, said = 0, []
+        if is_anew:
+            said.append(f"{self._where} was made anew since the checkpoint, and is read from its first event on")
+            starts = dict(lows)
         for partition, offset in sorted(starts.items()):
             if partition not in bounds:
                 said.append(f"{self._where} has no partition {partition} any more")
@@ -131,7 +173,7 @@ class KafkaSource(SplitSource[_Plan, OffsetRanges]):
             else starts[partition]
             for partition in bounds
         }
-        return _Plan(OffsetRanges(there, dealt(there, highs, limit)), lost, tuple(said))
+        return _Plan(OffsetRanges(there, dealt(there, highs, limit)), highs, lost, tuple(said))
 
     def _bounds(self) -> dict[int, tuple[int, int]]:
         """Partition → its first offset, and the one behind its last."""
@@ -162,14 +204,16 @@ class KafkaSource(SplitSource[_Plan, OffsetRanges]):
         found = self._consumer.offsets_for_times(asked, timeout=_TIMEOUT_S)
         return {at.partition: at.offset if at.offset >= 0 else highs[at.partition] for at in found}
 
-    def _fetched(self, planned: OffsetRanges) -> tuple[list[Message], dict[int, int]]:
-        """The events of a range, and where they end: before the range does, where the broker has no more of them."""
+    def _fetched(self, planned: OffsetRanges, positions: dict[int, int]) -> Generator[list[Message], None, None]:
+        """The events of a range, some at a time, none at least once. `positions` come to where they end: before the
+        range does, where the broker has no more of them.
+        """
         ends = dict(planned.ends)
         open_partitions = {partition for partition, end in ends.items() if end > planned.starts[partition]}
-        positions = dict(planned.starts)
         messages: list[Message] = []
         if not open_partitions:
-            return messages, positions
+            yield messages
+            return
         at = [self._library.TopicPartition(self._topic, one, planned.starts[one]) for one in sorted(open_partitions)]
         self._consumer.assign(at)
         waited_since_s = self._clock.monotonic_s()
@@ -179,16 +223,23 @@ class KafkaSource(SplitSource[_Plan, OffsetRanges]):
                 if came:
                     waited_since_s = self._clock.monotonic_s()
                 elif self._clock.monotonic_s() - waited_since_s > _TIMEOUT_S:
-                    if not messages:
+                    if positions == planned.starts:
                         raise StorageError(f"{self._where}: no event came for {_TIMEOUT_S:.0f} s. Nothing was written.")
                     break  # what came is a batch; the next round says what is wrong
                 messages += self._taken(came, positions, ends, open_partitions)
+                if self.is_cut and len(messages) >= _EVENTS_AT_ONCE:
+                    yield messages
+                    messages = []
         finally:
             self._consumer.unassign()
-        return self.of_batch(messages, positions)
+        messages, ends = self.of_batch(messages, positions)
+        positions.update(ends)
+        yield messages
 
     def of_batch(self, messages: list[Message], ends: dict[int, int]) -> tuple[list[Message], dict[int, int]]:
-        """The events that a batch takes of those that came, and where they end; others wait for the next one."""
+        """The events that a batch takes of those that came, and where they end; others wait for the next one. Where
+        `is_cut` is true, of the last ones.
+        """
         return messages, ends
 
     def _taken(

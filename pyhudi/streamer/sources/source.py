@@ -56,7 +56,8 @@ class Rejected:
 class Batch:
     """Rows, and the checkpoint behind them, None where the source has none. `notes`: of the source in the commit.
     `said`: lines for the user. `lost`: how many rows the source had no longer. `splits`: of the plan, those whose rows
-    are in it. `done`: is called once it is in the table; it raises nothing, and returns lines for the user.
+    are in it. `done`: is called once it is in the table; it raises nothing, and returns lines for the user. `lag`:
+    partition → what waits there behind the batch. `gauges`: numbers of the source by Hudi's names.
     """
 
     rows: pa.Table
@@ -67,6 +68,8 @@ class Batch:
     lost: int = 0
     splits: Sequence[int] = ()
     done: Callable[[], Sequence[str]] | None = None
+    lag: Mapping[str, int] = field(default_factory=dict)
+    gauges: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
