@@ -180,11 +180,22 @@ def test_a_check_shows_the_first_rows_and_writes_nothing(tmp_path: Path) -> None
     assert not (tmp_path / "t").exists()
 
 
+def test_equal_rows_that_are_committed_late_come_each(tmp_path: Path) -> None:
+    sql(tmp_path, "CREATE TABLE s (id INTEGER, n INTEGER)", "INSERT INTO s VALUES (1, 5)")
+    keyless = {key: value for key, value in config(tmp_path).items() if key != "record_key"}
+    assert run(keyless).rows == 1
+    sql(tmp_path, "INSERT INTO s VALUES (1, 5), (1, 5)")
+
+    assert (run(keyless).rows, run(keyless).rows) == (2, 0)
+    assert ids(tmp_path) == [1, 1, 1]
+
+
 WRONG = [
     ({f"{JDBC}url": None}, ConfigError, r"jdbc\.url is missing"),
     ({f"{JDBC}table.name": None}, ConfigError, r"table\.name is missing"),
     ({f"{JDBC}table.incr.column.name": None}, ConfigError, r"table\.incr\.column\.name is missing"),
-    ({f"{JDBC}table.incr.column.name": "m"}, ConfigError, r"column\.name=m: the table s has the columns id, n"),
+    ({f"{JDBC}table.incr.column.name": "m"}, ConfigError, r"column\.name=m: the table s has the columns id, n, ok"),
+    ({f"{JDBC}table.incr.column.name": "ok"}, ConfigError, r"column\.name=ok: its type BOOLEAN\(\) is none that grows"),
     ({f"{JDBC}table.name": "gone"}, ConfigError, r"SQLite .*s\.db: there is no table gone"),
     ({f"{JDBC}table.name": "(select 1) x"}, ConfigError, r"expected the name of a table or view\. Make a view"),
     ({f"{JDBC}url": "jdbc:oracle:thin:@h"}, ConfigError, r"postgresql, mysql, mariadb, sqlite; found 'oracle'"),
@@ -197,7 +208,7 @@ WRONG = [
 def test_a_wrong_setting_is_refused_by_name(
     more: dict[str, Any], kind: type[Exception], words: str, tmp_path: Path
 ) -> None:
-    sql(tmp_path, "CREATE TABLE s (id INTEGER, n INTEGER)")
+    sql(tmp_path, "CREATE TABLE s (id INTEGER, n INTEGER, ok BOOLEAN)")
     settings = {key: value for key, value in {**config(tmp_path), **more}.items() if value is not None}
     with pytest.raises(kind, match=words):
         Streamer(settings).run()

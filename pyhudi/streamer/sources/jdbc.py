@@ -15,7 +15,8 @@ from __future__ import annotations
 import base64
 import json
 import logging
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal, InvalidOperation
@@ -106,11 +107,11 @@ class _Column:
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """The newest values that were read: from `low` on, or `above` it, with the digests of their rows."""
+    """The newest values that were read: from `low` on, or `above` it, with a digest for each of their rows."""
 
     low: str
     is_above: bool
-    digests: frozenset[int]
+    digests: Sequence[int]
 
     @classmethod
     def of(cls, start: Start) -> _Window | None:
@@ -121,7 +122,7 @@ class _Window:
         try:
             noted = json.loads(text)
             packed = np.frombuffer(base64.b64decode(noted["rows"]), "<u8")
-            return cls(noted["low"], noted["above"], frozenset(packed.tolist()))
+            return cls(noted["low"], noted["above"], packed.tolist())
         except (ValueError, KeyError, TypeError) as error:
             raise CorruptFile(f"The commit {start.after}: {READ_ROWS} can't be read: {error}.") from error
 
@@ -245,10 +246,15 @@ class JdbcSource:
     def _column(self, table: DatabaseTable) -> _Column:
         assert self._options.column is not None
         sql, kind = table.column(self._options.column)
-        if pt.is_boolean(kind) or pt.is_binary(kind) or pt.is_nested(kind) or pt.is_time(kind):
+        library = self._database.library
+        kinds = library.types
+        # Floats of four bytes are other numbers, and enumerations have another order, where they are compared.
+        grows = pt.is_integer(kind) or pt.is_decimal(kind) or pt.is_float64(kind) or pt.is_date(kind)
+        is_text = isinstance(sql.type, kinds.String) and not isinstance(sql.type, kinds.Enum)
+        if not (grows or is_text or pt.is_timestamp(kind)):
             raise ConfigError(
-                f"hoodie.streamer.jdbc.table.incr.column.name={self._options.column}: its type {kind} is none that "
-                "grows: expected numbers, texts, dates or times."
+                f"hoodie.streamer.jdbc.table.incr.column.name={self._options.column}: its type {sql.type!r:.60} is "
+                "none that grows: expected integers, decimals, doubles, texts, dates or times."
             )
         is_raw = self._database.is_sqlite and pt.is_temporal(kind)
         if self._options.lookback and pt.is_string(kind):
@@ -256,7 +262,6 @@ class JdbcSource:
                 f"hoodie.pyhudi.streamer.jdbc.lookback is for numbers, dates and times; the column "
                 f"{self._options.column!r} has texts."
             )
-        library = self._database.library
         return _Column(
             self._options.column, library.type_coerce(sql, library.String()) if is_raw else sql, kind, is_raw
         )
@@ -287,8 +292,11 @@ def _batch(
     # Rows that are neither new nor noted need a digest, too: they are of the window.
     at = np.flatnonzero(~is_new | is_noted) if is_noted.sum() <= _NOTED_MAX else np.flatnonzero(~is_new)
     digests[at] = [_digest(row) for row in rows.take(pa.array(at)).to_pylist()]
-    if window is not None:
-        is_new |= ~np.isin(digests, np.fromiter(window.digests, np.uint64, len(window.digests)))
+    unread = Counter(window.digests if window is not None else ())
+    for number in np.flatnonzero(~is_new):  # of the window, so few; equal rows count one by one
+        digest = int(digests[number])
+        is_new[number] = not unread[digest]
+        unread[digest] -= unread[digest] > 0
     if not moved and not is_new.any():
         return None
     taken = rows.filter(pa.array(is_new))
@@ -298,7 +306,7 @@ def _batch(
             f"with a value up to {text} will not be found"
         )
         return Batch(taken, text, said=[said])
-    next_window = _Window(column.text(low[0]), low[1], frozenset(digests[is_noted].tolist()))
+    next_window = _Window(column.text(low[0]), low[1], digests[is_noted].tolist())
     return Batch(taken, text, notes={READ_ROWS: next_window.note()})
 
 
