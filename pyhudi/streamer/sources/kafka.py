@@ -43,7 +43,7 @@ _POLL_S = 0.1
 @dataclass(frozen=True, slots=True)
 class _Plan:
     """The offsets of a batch. `highs`: behind the last event of each partition; `lost`: events that the broker has no
-    longer; `topic_id`: None where the broker gives none.
+    longer; `topic_id`: the broker's, else that of the checkpoint; `is_asked`: the broker's.
     """
 
     ranges: OffsetRanges
@@ -51,6 +51,7 @@ class _Plan:
     lost: int
     said: tuple[str, ...]
     topic_id: str | None = None
+    is_asked: bool = False
 
 
 class KafkaSource(SplitSource[_Plan, OffsetRanges]):
@@ -83,7 +84,7 @@ class KafkaSource(SplitSource[_Plan, OffsetRanges]):
             noted = None if start.is_given else (start.notes or {}).get(TOPIC_ID)
             if topic_id is not None and noted is not None and noted != topic_id:
                 planned = self._planned(start, limit, is_anew=True)
-        return replace(planned, topic_id=topic_id)
+        return replace(planned, topic_id=topic_id or noted, is_asked=topic_id is not None)
 
     def splits(self, plan: _Plan, parts: int) -> Sequence[OffsetRanges]:
         """Ranges of offsets."""
@@ -116,7 +117,7 @@ class KafkaSource(SplitSource[_Plan, OffsetRanges]):
                 positions |= offsets_of(part.end, self._topic)
                 parts.append(part)
                 numbers.append(number)
-        if plan.topic_id is not None and self._topic_id.now() != plan.topic_id:
+        if plan.is_asked and self._topic_id.now() not in (None, plan.topic_id):
             raise StorageError(f"{self._where} was made anew as it was read. Nothing was written; run it again.")
         starts = plan.ranges.starts
         lag = {str(partition): plan.highs[partition] - at for partition, at in sorted(positions.items())}

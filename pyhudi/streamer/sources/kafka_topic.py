@@ -16,6 +16,7 @@ __all__ = ["TOPIC_ID", "TopicId"]
 TOPIC_ID = "pyhudi.streamer.topic.id"  # a key of extra metadata
 _log = logging.getLogger("pyhudi.streamer")
 _TIMEOUT_S = 5.0
+_LEFT_OUT = 100  # questions, of which a round with events has two
 _NO_ID = "A" * 22  # of brokers before 2.8
 # Of consumers; the client that asks is none, and would warn of each.
 _OF_CONSUMERS = (
@@ -25,17 +26,20 @@ _OF_CONSUMERS = (
 
 
 class TopicId:
-    """Asks a broker for the id of a topic, some milliseconds each time; no more after a broker gave none."""
+    """Asks a broker for the id of a topic, some milliseconds each time; not for a while after it gave none."""
 
     def __init__(self, topic: str, client: ClientSettings) -> None:
         self._topic, self._client = topic, client
         self._admin: AdminClient | None = None
-        self._is_given = True
+        self._left_out = 0
 
     def now(self) -> str | None:
         """The id, None where the broker doesn't give it: it is too old, or the user has no right to describe."""
-        found = self._asked() if self._is_given else None
-        self._is_given = found is not None
+        if self._left_out:
+            self._left_out -= 1
+            return None
+        found = self._asked()
+        self._left_out = _LEFT_OUT if found is None else 0
         return found
 
     def _asked(self) -> str | None:
