@@ -31,7 +31,7 @@ from pyhudi.errors import ConfigError, CorruptFile, HudiError
 from pyhudi.result import plain
 from pyhudi.streamer.checkpoints import Start
 from pyhudi.streamer.json_messages import RowColumns
-from pyhudi.streamer.sources.jdbc_client import Database, open_database
+from pyhudi.streamer.sources.jdbc_client import JdbcDatabase, open_database
 from pyhudi.streamer.sources.jdbc_rows import DatabaseTable, reflected, streamed
 from pyhudi.streamer.sources.source import Batch, SourceSetting
 
@@ -150,7 +150,7 @@ class JdbcSource:
                 f"{settings.place}: source-limit would leave rows out where each round reads the whole table. Add "
                 "hoodie.streamer.jdbc.incr.pull=true and the incrementing column, or leave source-limit out."
             )
-        self._database: Database = open_database(settings)
+        self._database: JdbcDatabase = open_database(settings)
         self._table: DatabaseTable | None = None
 
     def read(self, start: Start, limit: int | None, columns: RowColumns) -> Batch | None:

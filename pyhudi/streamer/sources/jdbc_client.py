@@ -21,7 +21,7 @@ from pyhudi.model.options.streamer_sql import JdbcOptions
 from pyhudi.storage import open_storage
 from pyhudi.streamer.settings import PipelineSettings
 
-__all__ = ["Database", "Module", "open_database"]
+__all__ = ["JdbcDatabase", "Module", "open_database"]
 
 Module: TypeAlias = Any  # SQLAlchemy, which is imported with the first database
 _TIMEOUT_S = 30
@@ -85,7 +85,7 @@ _KINDS = {
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Database:
+class JdbcDatabase:
     """A database to read. `where`: for messages."""
 
     library: Module
@@ -120,7 +120,7 @@ class Database:
             raise ConfigError(f"{self.where}: {_brief(error)}. Nothing was written.") from error
 
 
-def open_database(settings: PipelineSettings) -> Database:
+def open_database(settings: PipelineSettings) -> JdbcDatabase:
     """The database of a pipeline; it is connected to with the first read.
 
     Raises: ConfigError for a URL that can't be understood; MissingLibrary.
@@ -150,7 +150,7 @@ def open_database(settings: PipelineSettings) -> Database:
         connection.commit()
 
     library.event.listen(engine, "connect", begin)
-    return Database(library, engine, where)
+    return JdbcDatabase(library, engine, where)
 
 
 def _library(kind: _Kind) -> Module:

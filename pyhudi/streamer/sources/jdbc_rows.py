@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from pyhudi.errors import ConfigError, SchemaMismatch
-from pyhudi.streamer.sources.jdbc_client import Database
+from pyhudi.streamer.sources.jdbc_client import JdbcDatabase
 
 __all__ = ["DatabaseTable", "reflected", "streamed"]
 
@@ -46,7 +46,7 @@ class DatabaseTable:
         return self.table.c[names[0]], self.schema.field(names[0]).type
 
 
-def reflected(database: Database, connection: Any, name: str) -> DatabaseTable:
+def reflected(database: JdbcDatabase, connection: Any, name: str) -> DatabaseTable:
     """A table or view. Raises ConfigError for a name that is none, and for columns that Hudi has no type for."""
     schema, _, bare = name.strip().rpartition(".")
     if not bare or any(character in name for character in "() \n"):
@@ -112,7 +112,7 @@ def _text(value: object) -> str:
     return str(value)
 
 
-def _arrow(database: Database, column: Any) -> pa.DataType:
+def _arrow(database: JdbcDatabase, column: Any) -> pa.DataType:
     try:
         kind = _arrow_type(database, column.type)
     except NotImplementedError:
@@ -125,7 +125,7 @@ def _arrow(database: Database, column: Any) -> pa.DataType:
     return kind
 
 
-def _arrow_type(database: Database, kind: Any) -> pa.DataType | None:
+def _arrow_type(database: JdbcDatabase, kind: Any) -> pa.DataType | None:
     sql, name = database.library.types, type(kind).__name__.upper()
     if name == "DOMAIN":
         return _arrow_type(database, kind.data_type)
@@ -156,7 +156,7 @@ def _arrow_type(database: Database, kind: Any) -> pa.DataType | None:
     return None
 
 
-def _integer(database: Database, kind: Any, name: str) -> pa.DataType:
+def _integer(database: JdbcDatabase, kind: Any, name: str) -> pa.DataType:
     is_unsigned = bool(getattr(kind, "unsigned", False))
     if name == "BIGINT":
         return pa.decimal128(20, 0) if is_unsigned else pa.int64()
