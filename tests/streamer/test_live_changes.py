@@ -1,7 +1,7 @@
 """Random changes of a live database arrive through Debezium: the tables equal `SELECT *` at the end.
 
 PYHUDI_CHANGES_SECONDS says how long the database changes (20), PYHUDI_CHANGES_SEED how. The statements are in
-`changes.sql` of the test's folder.
+`changes.sql` of the folder, which stays after a failure.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import subprocess
 import tempfile
 import threading
@@ -32,15 +33,18 @@ SECONDS = float(os.environ.get("PYHUDI_CHANGES_SECONDS", "20"))
 SEED = int(os.environ.get("PYHUDI_CHANGES_SEED", str(random.SystemRandom().randrange(10**6))))
 KINDS = [(kind, version) for kind in ("COPY_ON_WRITE", "MERGE_ON_READ") for version in (6, 9)]
 IDS = 150
+_EQUAL = "equal"  # a file: the tables are
 LAST = -1  # the key of the row that comes last
 
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """One that the database's user can enter."""
-    with tempfile.TemporaryDirectory(prefix="pyhudi-changes-") as path:
-        Path(path).chmod(0o755)
-        yield Path(path)
+    """One that the database's user can enter; it stays where the tables differ."""
+    path = Path(tempfile.mkdtemp(prefix="pyhudi-changes-"))
+    path.chmod(0o755)
+    yield path
+    if (path / _EQUAL).exists():
+        shutil.rmtree(path)
 
 
 class Changes:
@@ -272,6 +276,7 @@ def play(folder: Path, dsn: str, client: list[str], dialect: Dialect, source: st
     rows = {row[0]: row for row in map(json.loads, selected.splitlines())}
     for pipeline in pipelines:
         assert differences(pipeline["target-base-path"], dialect.columns, rows) == {}, SEED
+    (folder / _EQUAL).touch()
     print(f"seed {SEED}: {len(rows)} rows, {commits} commits, statements of {SECONDS} s")
 
 
