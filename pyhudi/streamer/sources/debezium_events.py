@@ -29,7 +29,7 @@ from pyhudi.streamer.sources.debezium_types import SentType, of_avro, of_connect
 from pyhudi.streamer.sources.kafka_formats import AvroValues, Events, EventValues
 from pyhudi.streamer.sources.source import SourceSetting
 
-__all__ = ["MYSQL", "POSTGRES", "Database", "event_values"]
+__all__ = ["MYSQL", "POSTGRES", "EventColumns", "event_values"]
 
 _TEXT, _LONG = pa.string(), pa.int64()
 _DELETE = "d"
@@ -42,7 +42,7 @@ _PLAIN_HINT = "Send Avro, or JSON with value.converter.schemas.enable=true"
 
 
 @dataclass(frozen=True, slots=True)
-class Database:
+class EventColumns:
     """What the events of a database have: Hudi's columns → the field of `source`, or of the event, and its type."""
 
     of_event: Mapping[str, tuple[str, pa.DataType]]
@@ -63,7 +63,7 @@ _OF_EVENT: Mapping[str, tuple[str, pa.DataType]] = {
     "_change_operation_type": ("op", _TEXT),
     "_upstream_event_processed_ts_ms": ("ts_ms", _LONG),
 }
-POSTGRES = Database(
+POSTGRES = EventColumns(
     _OF_EVENT,
     {
         "db_shard_source_partition": ("name", _TEXT),
@@ -75,7 +75,7 @@ POSTGRES = Database(
     },
     ("_event_lsn",),
 )
-MYSQL = Database(
+MYSQL = EventColumns(
     _OF_EVENT,
     {
         "db_shard_source_partition": ("name", _TEXT),
@@ -93,7 +93,7 @@ MYSQL = Database(
 class _Rows:
     """How events become rows. `held`: the table's columns."""
 
-    database: Database
+    database: EventColumns
     held: Mapping[str, pa.DataType]
     types_times: bool
 
@@ -156,7 +156,7 @@ class _Rows:
         return columns
 
 
-def event_values(database: Database, setting: SourceSetting) -> EventValues:
+def event_values(database: EventColumns, setting: SourceSetting) -> EventValues:
     """The format of a pipeline's values. Raises ConfigError."""
     return (
         _JsonEvents(database, setting) if setting.settings.options.debezium.is_json else _AvroEvents(database, setting)
@@ -168,7 +168,7 @@ class _AvroEvents(AvroValues):
 
     fields = ("before", "after", "source", "op", "ts_ms")
 
-    def __init__(self, database: Database, setting: SourceSetting) -> None:
+    def __init__(self, database: EventColumns, setting: SourceSetting) -> None:
         super().__init__(setting)
         self._database = database
         self._types_times = setting.settings.options.debezium.types_times
@@ -187,7 +187,7 @@ class _Message(msgspec.Struct):
 class _JsonEvents:
     """JSON, beside its schema or plain. A registry's schema says the types of plain JSON."""
 
-    def __init__(self, database: Database, setting: SourceSetting) -> None:
+    def __init__(self, database: EventColumns, setting: SourceSetting) -> None:
         self._database = database
         self._types_times = setting.settings.options.debezium.types_times
         url = setting.settings.options.schemas.registry_url
@@ -257,7 +257,7 @@ def _type_of_row(event: SentType) -> SentType:
     return row
 
 
-def _envelope(row: SentType | None, database: Database, held: Mapping[str, pa.DataType]) -> pa.Schema:
+def _envelope(row: SentType | None, database: EventColumns, held: Mapping[str, pa.DataType]) -> pa.Schema:
     """The columns of an event in JSON."""
     source = pa.struct([pa.field(name, kind) for name, kind in database.of_source.values()])
     fields = [(name, kind) for name, kind in database.of_event.values()]
@@ -293,7 +293,7 @@ def _plain(array: pa.Array, name: str, held: pa.DataType | None) -> pa.Array:
     return array.cast(held) if pt.is_timestamp(held) or pt.is_date32(held) else array
 
 
-def _held(columns: RowColumns, database: Database) -> Mapping[str, pa.DataType]:
+def _held(columns: RowColumns, database: EventColumns) -> Mapping[str, pa.DataType]:
     """The types of the table's columns that are the database's."""
     ours = {*database.of_event, *database.of_source, database.sequence}
     return {
