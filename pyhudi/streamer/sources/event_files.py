@@ -28,7 +28,7 @@ from pyhudi.storage.base import Storage
 from pyhudi.streamer.checkpoints import Start
 from pyhudi.streamer.json_messages import RowColumns, typed_columns
 from pyhudi.streamer.sources.event_columns import GCS, S3, EventColumns, FileChoice
-from pyhudi.streamer.sources.file_formats import FORMATS, FileColumns, grouped
+from pyhudi.streamer.sources.file_formats import FORMATS, BatchColumns, grouped
 from pyhudi.streamer.sources.read_events import READ_EVENTS, ReadEvents, digest_of
 from pyhudi.streamer.sources.source import Batch, Fetched, Rejected, SourceSetting, SplitSource
 from pyhudi.table import HudiTable
@@ -133,7 +133,7 @@ class EventFiles(SplitSource[_Plan, Sequence[EventFile]]):
         tables: list[pa.Table] = []
         rejected: list[Rejected] = []
         said: list[str] = []
-        fitting = FileColumns(columns, self._settings)
+        fitting = BatchColumns(columns, self._settings)
         for file in split:
             self._bucket(file.bucket)
         with ThreadPoolExecutor(_THREADS, thread_name_prefix="hudi-files") as pool:

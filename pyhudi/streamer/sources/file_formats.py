@@ -21,7 +21,7 @@ from pyhudi.table.row_files.csv_rows import csv_reader, csv_types
 
 __all__ = [
     "FORMATS",
-    "FileColumns",
+    "BatchColumns",
     "RowsOfFile",
     "avro_rows",
     "csv_rows",
@@ -50,7 +50,7 @@ def grouped(files: Sequence[FileT], sizes_bytes: Sequence[int], parts: int) -> l
     return groups
 
 
-class FileColumns:
+class BatchColumns:
     """The columns of the files of a batch, of which each has to fit the table and the files before it."""
 
     def __init__(self, columns: RowColumns, settings: PipelineSettings) -> None:

@@ -23,7 +23,7 @@ from pyhudi.streamer.checkpoints import Start
 from pyhudi.streamer.json_messages import RowColumns, typed_columns
 from pyhudi.streamer.sources.date_folders import DateFolders
 from pyhudi.streamer.sources.file_formats import (
-    FileColumns,
+    BatchColumns,
     RowsOfFile,
     avro_rows,
     csv_rows,
@@ -128,7 +128,7 @@ class FilesSource(SplitSource[_Plan, Sequence[FileInfo]]):
         tables: list[pa.Table] = []
         rejected: list[Rejected] = []
         waits = False
-        fitting = FileColumns(columns, self._settings)
+        fitting = BatchColumns(columns, self._settings)
         for number, file in enumerate(split):
             try:
                 table, refused = self._whole(file, columns)
