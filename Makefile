@@ -126,6 +126,7 @@ fuzz-expressions: $(FOR_ALL)  ## random expressions, by Spark and without it (AR
 
 docs: $(FOR_ALL)  ## the pages that are made from code, then all pages as a site, in the folder site
 	$(PY) -m pyhudi.model.options > docs/options.md
+	$(PY) -m pyhudi.model.options streamer > docs/streamer-options.md
 	$(PY) -m pyhudi.cli.page > docs/cli.md
 	$(PY) -m bench.plot > docs/benchmarks.svg
 	$(PY) -m docs.notebook > docs/first_hour.ipynb

@@ -37,10 +37,10 @@ from pyhudi.streamer.spark_tasks import (
     NUMBER,
     PACKED,
     ROWS,
-    Answer,
     FetchSplits,
     PackRows,
-    UnpackRows,
+    SplitReply,
+    UnpackSplits,
     answers_of,
 )
 from pyhudi.streamer.transforms import frame_transforms_of
@@ -142,7 +142,7 @@ class SparkReader:
         start: Start,
         batch: Batch,
         packed: SparkDataFrame,
-        answers: Sequence[Answer],
+        answers: Sequence[SplitReply],
         schema: pa.Schema,
         rejected: Sequence[Rejected],
     ) -> ReadBatch:
@@ -162,20 +162,20 @@ class SparkReader:
         rows, _ = finish(batch.rows)
         return ReadBatch(start, batch, rows, rows.schema, 0, batch.rejected, lambda n: rows)
 
-    def _packed(self, frame: SparkDataFrame) -> tuple[SparkDataFrame, list[Answer]]:
+    def _packed(self, frame: SparkDataFrame) -> tuple[SparkDataFrame, list[SplitReply]]:
         """The packed rows, computed once, and their answers."""
         packed = self._engine.cache(frame)
         self._cached.append(packed)
         return packed, answers_of(self._engine.collect(self._engine.select(packed, [NUMBER, ANSWER])))
 
-    def _frame(self, packed: SparkDataFrame, answers: Sequence[Answer], schema: pa.Schema) -> SparkDataFrame:
+    def _frame(self, packed: SparkDataFrame, answers: Sequence[SplitReply], schema: pa.Schema) -> SparkDataFrame:
         unpack = _unpacking(answers, schema)
         return self._engine.map(self._engine.select(packed, [NUMBER, ROWS]), unpack, unpack.schema)
 
 
-def _unpacking(answers: Sequence[Answer], schema: pa.Schema) -> UnpackRows:
+def _unpacking(answers: Sequence[SplitReply], schema: pa.Schema) -> UnpackSplits:
     """Unpack the rows that were answered for, in Spark's types."""
     counts: dict[int, int] = {}
     for answer in answers:
         counts[answer.number] = counts.get(answer.number, 0) + answer.rows
-    return UnpackRows(counts, travelling_schema(schema))
+    return UnpackSplits(counts, travelling_schema(schema))

@@ -330,4 +330,4 @@ def _nearest(key: str) -> str:
     known = [*(spec.key for spec in OPTIONS), *flags, *_FLAGS_OF_WRITES, *KEYWORDS]
     bare = key.removeprefix("--").replace("_", "-")
     near = get_close_matches(key, known, n=1, cutoff=0.7) or get_close_matches(bare, known, n=1, cutoff=0.6)
-    return f" Did you mean {near[0]}?" if near else " docs/streamer.md and docs/options.md list them."
+    return f" Did you mean {near[0]}?" if near else " docs/streamer-options.md and docs/options.md list them."

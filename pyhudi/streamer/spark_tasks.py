@@ -2,7 +2,7 @@
 
     FetchSplits   a group of splits → rows by the source's own `fetch`, packed; an answer for each split
     PackRows      rows of transformers → finished and packed; an answer for each partition
-    UnpackRows    packed rows → rows in the columns of the batch
+    UnpackSplits    packed rows → rows in the columns of the batch
 
 The packed rows are cached, so that all later steps have the same rows. If Spark has lost some of them and computes
 them again, their number must not change.
@@ -25,7 +25,7 @@ from pyhudi.streamer.reading import Finish
 from pyhudi.streamer.sources.registry import open_source
 from pyhudi.streamer.sources.source import Fetched, Rejected, SourceSetting, SplitSource
 
-__all__ = ["ANSWER", "NUMBER", "PACKED", "ROWS", "Answer", "FetchSplits", "PackRows", "UnpackRows", "answers_of"]
+__all__ = ["ANSWER", "NUMBER", "PACKED", "ROWS", "FetchSplits", "PackRows", "SplitReply", "UnpackSplits", "answers_of"]
 
 NUMBER, ROWS, ANSWER = "number", "rows", "answer"
 PACKED = pa.schema([(NUMBER, pa.int32()), (ANSWER, pa.binary()), (ROWS, pa.binary())])
@@ -85,7 +85,7 @@ class PackRows:
 
 
 @dataclass(frozen=True, slots=True)
-class UnpackRows:
+class UnpackSplits:
     """The rows of some numbers, in these columns. `counts`: number → its number of rows; others are left out."""
 
     counts: Mapping[int, int]
@@ -126,7 +126,7 @@ class UnpackRows:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SplitReply:
     """A task's report. `rows`, `size_bytes`: of the packed rows; `fetched`: the rest, and their columns."""
 
     number: int
@@ -135,7 +135,7 @@ class Answer:
     fetched: Fetched
 
 
-def answers_of(table: pa.Table) -> list[Answer]:
+def answers_of(table: pa.Table) -> list[SplitReply]:
     """The answers of tasks, by their numbers."""
     answers = []
     for number, packed in zip(_numbers(table.column(NUMBER)), table.column(ANSWER), strict=True):
@@ -143,7 +143,7 @@ def answers_of(table: pa.Table) -> list[Answer]:
             told = msgspec.msgpack.decode(packed.as_buffer(), type=_Told)
             rows = pa.ipc.read_schema(pa.py_buffer(told.columns)).empty_table()
             fetched = Fetched(rows, [Rejected(*one) for one in told.rejected], told.end, told.said)
-            answers.append(Answer(number, told.rows, told.size_bytes, fetched))
+            answers.append(SplitReply(number, told.rows, told.size_bytes, fetched))
     return sorted(answers, key=lambda answer: answer.number)
 
 

@@ -16,7 +16,7 @@ from bench.plot import plot
 from docs.notebook import notebook
 from pyhudi import errors
 from pyhudi.cli.page import cli_page
-from pyhudi.model.options.__main__ import options_page
+from pyhudi.model.options.__main__ import options_page, streamer_options_page
 from pyhudi.sql.procedures.page import procedures_page
 from tests.support.source import ROOT
 
@@ -27,6 +27,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "first_hour.ipynb": lambda: notebook((DOCS / "tutorial.md").read_text()),
     "options.md": options_page,
     "procedures.md": procedures_page,
+    "streamer-options.md": streamer_options_page,
 }
 
 

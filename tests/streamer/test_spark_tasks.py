@@ -21,7 +21,7 @@ from pyhudi.streamer.reading import Finish
 from pyhudi.streamer.settings import load_settings
 from pyhudi.streamer.sources.registry import open_source
 from pyhudi.streamer.sources.source import SourceSetting, SplitSource
-from pyhudi.streamer.spark_tasks import FetchSplits, PackRows, UnpackRows, answers_of
+from pyhudi.streamer.spark_tasks import FetchSplits, PackRows, UnpackSplits, answers_of
 from pyhudi.streamer.transforms import TRANSFORMERS, frame_transforms_of
 
 HERE = TaskContext(5, 0, 0)
@@ -34,7 +34,7 @@ def packed_by(work: Any, *arguments: Any) -> pa.Table:
 
 
 def unpacked(packed: pa.Table, counts: dict[int, int], schema: pa.Schema = SCHEMA) -> pa.Table:
-    return pa.Table.from_batches(UnpackRows(counts, schema)(HERE, iter(packed.to_batches())), schema)
+    return pa.Table.from_batches(UnpackSplits(counts, schema)(HERE, iter(packed.to_batches())), schema)
 
 
 def test_rows_are_packed_in_values_of_some_size_and_those_of_other_numbers_are_left_out(

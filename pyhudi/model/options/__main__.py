@@ -1,21 +1,29 @@
-"""The page docs/options.md, made from the option table; `python -m pyhudi.model.options` prints it."""
+"""The pages docs/options.md and docs/streamer-options.md, made from the option table.
+
+`python -m pyhudi.model.options` prints the first, `python -m pyhudi.model.options streamer` the second.
+"""
 
 from __future__ import annotations
 
+import sys
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from pyhudi.model.options.catalogue import ARGUMENTS, OPTIONS
 from pyhudi.model.options.not_honoured import options_not_honoured
 from pyhudi.model.options.spec import OptionSpec, Support
 
-__all__ = ["options_page"]
+__all__ = ["options_page", "streamer_options_page"]
 
 _LINE = 120
 _HEAD = """# Options
 
 Most tables need a few of these. Options are Hudi's keys everywhere; in Python some are arguments of calls, too:
 
+"""
+_STREAMER_HEAD = """# Options of pipelines
+
+These are the keys of a configuration of the [Streamer](streamer.md). It takes the [options of writes](options.md), too.
 """
 # The options that most users set, by name, in the order in which they need them: the purpose of each.
 _FIRST = {
@@ -39,7 +47,7 @@ Options are Hudi's own keys. Older spellings work and mean the same; two spellin
 An option of the call wins over one of the session (`spark.hoodie.…`, for every table), which wins over the default. The
 properties of a table (keys, partitioning, type, version, formats, merge mode) are stored in the table: a different
 option of the call is an error, a different session-wide option is ignored. Options of your own key generator begin with
-`hoodie.keygen.user.`.
+`hoodie.keygen.user.`. The keys of pipelines have [a page of their own](streamer-options.md).
 
 An unknown key is an error in a Python call (`options=`), and a warning if it comes from Spark or a session
 (`df.write.options`, `SET`, `spark.hoodie.…`). Both name the nearest known key.
@@ -63,12 +71,27 @@ error before anything is written, unless the value (in brackets) is what PyHudi 
 
 
 def options_page() -> str:
-    """The whole page in Markdown, with a line feed at the end."""
-    parts = [_HEAD, *_first_table(OPTIONS), _RULES]
-    for group in dict.fromkeys(spec.group for spec in OPTIONS):
-        parts.append(_honoured_table(group, [spec for spec in OPTIONS if spec.group == group]))
-    parts += [_WITHOUT_EFFECT, *_by_group(Support.NO_EFFECT), _REFUSED, *_by_group(Support.REFUSED)]
-    return "".join(parts)
+    """The page of all options but the Streamer's, in Markdown, with a line feed at the end."""
+    return "".join([_HEAD, *_first_table(OPTIONS), _RULES, *_sections(is_streamer=False)])
+
+
+def streamer_options_page() -> str:
+    """The page of the Streamer's options."""
+    return "".join([_STREAMER_HEAD, *_sections(is_streamer=True)])
+
+
+def _sections(*, is_streamer: bool) -> Iterable[str]:
+    honoured = [spec for spec in OPTIONS if _is_streamer(spec) == is_streamer]
+    for group in dict.fromkeys(spec.group for spec in honoured):
+        yield _honoured_table(group, [spec for spec in honoured if spec.group == group])
+    others = [spec for spec in options_not_honoured() if _is_streamer(spec) == is_streamer]
+    for head, support in ((_WITHOUT_EFFECT, Support.NO_EFFECT), (_REFUSED, Support.REFUSED)):
+        yield head
+        yield from _by_group([spec for spec in others if spec.support is support])
+
+
+def _is_streamer(spec: OptionSpec) -> bool:
+    return spec.group.startswith("Streamer")
 
 
 def _first_table(honoured: Iterable[OptionSpec]) -> Iterable[str]:
@@ -97,8 +120,7 @@ def _honoured_table(group: str, specs: Iterable[OptionSpec]) -> str:
     return "".join(lines)
 
 
-def _by_group(support: Support) -> Iterable[str]:
-    specs = [spec for spec in options_not_honoured() if spec.support is support]
+def _by_group(specs: Sequence[OptionSpec]) -> Iterable[str]:
     for group in dict.fromkeys(spec.group for spec in specs):
         of_group = [spec for spec in specs if spec.group == group]
         keys = ", ".join(_key_with_accepted(spec) for spec in of_group)
@@ -120,4 +142,4 @@ def _cell(text: str) -> str:
 
 
 if __name__ == "__main__":
-    print(options_page(), end="")
+    print(streamer_options_page() if sys.argv[1:] == ["streamer"] else options_page(), end="")

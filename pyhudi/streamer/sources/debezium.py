@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pyhudi.errors import ConfigError
+from pyhudi.index.chosen import index_class, index_name
 from pyhudi.meta_client import MetaClient
+from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.merging import MERGE_MODE, ORDERING_FIELDS, PAYLOAD_CLASS, STRATEGY_ID
 from pyhudi.streamer.json_messages import Decoded, RowColumns
 from pyhudi.streamer.settings import PipelineSettings
@@ -38,8 +40,6 @@ _PARTITION_FIELDS, _KEY_FIELDS = (
     "hoodie.datasource.write.partitionpath.field",
     "hoodie.datasource.write.recordkey.field",
 )
-_INDEX = "hoodie.index.type"
-_LOCAL_INDEXES = ("SIMPLE", "BLOOM", "BUCKET", "INMEMORY", "RECORD_LEVEL_INDEX")
 
 
 _NEW_KEY = "__debezium.newkey"
@@ -145,10 +145,10 @@ def check_table(settings: PipelineSettings, meta: MetaClient) -> None:
 def _check_partitions(place: str, fields: Sequence[str], keys: Sequence[str], write: Mapping[str, str]) -> None:
     """A delete has the key alone, so its row is found in its partition only if the key says it."""
     beside = sorted(set(fields) - {name.strip() for name in keys})
-    index = write.get(_INDEX, "SIMPLE").upper()
-    if beside and index in _LOCAL_INDEXES:
+    options = WriteOptions.parse(write)
+    if beside and not index_class(options).is_global:
         raise ConfigError(
-            f"{place}: partitions of {', '.join(beside)}, which may change and is not in the key: {_INDEX}={index} "
-            "would not find the row of a change. Say GLOBAL_SIMPLE, GLOBAL_BLOOM or GLOBAL_RECORD_LEVEL_INDEX, or "
-            "partition by columns of the key."
+            f"{place}: partitions of {', '.join(beside)}, which may change and is not in the key: the index "
+            f"{index_name(options)} would not find the row of a change. Say hoodie.index.type=GLOBAL_SIMPLE, "
+            "GLOBAL_BLOOM or GLOBAL_RECORD_LEVEL_INDEX, or partition by columns of the key."
         )

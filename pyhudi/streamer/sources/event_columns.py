@@ -16,7 +16,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.model.keys import COMMIT_TIME
 from pyhudi.model.options.aws_sources import EventFilesOptions
 
-__all__ = ["GCS", "S3", "EventColumns", "FileChoice"]
+__all__ = ["GCS", "S3", "FileChoice", "NotificationColumns"]
 
 _FLAT = pa.schema(
     [
@@ -27,7 +27,7 @@ _FLAT = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
-class EventColumns:
+class NotificationColumns:
     """Where a table of events has what is needed, by names of columns and of fields in them.
 
     `scheme`: of URIs; "" where an option says it. `encodes_keys`: keys are encoded as in URLs. `versions`: what tells
@@ -77,7 +77,7 @@ class EventColumns:
         return _FLAT.empty_table()
 
 
-S3 = EventColumns(
+S3 = NotificationColumns(
     "",
     ("s3", "bucket", "name"),
     ("s3", "object", "key"),
@@ -86,7 +86,7 @@ S3 = EventColumns(
     (("s3", "object", "versionId"), ("s3", "object", "sequencer"), ("s3", "object", "eTag")),
     encodes_keys=True,
 )
-GCS = EventColumns(
+GCS = NotificationColumns(
     "gs", ("bucket",), ("name",), ("size",), ("updated",), (("generation",), ("md5Hash",)), encodes_keys=False
 )
 

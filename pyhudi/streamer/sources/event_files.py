@@ -27,7 +27,7 @@ from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.streamer.checkpoints import Start
 from pyhudi.streamer.json_messages import RowColumns, typed_columns
-from pyhudi.streamer.sources.event_columns import GCS, S3, EventColumns, FileChoice
+from pyhudi.streamer.sources.event_columns import GCS, S3, FileChoice, NotificationColumns
 from pyhudi.streamer.sources.file_formats import FORMATS, BatchColumns, grouped
 from pyhudi.streamer.sources.read_events import READ_EVENTS, ReadEvents, digest_of
 from pyhudi.streamer.sources.source import Batch, Fetched, Rejected, SourceSetting, SplitSource
@@ -86,7 +86,7 @@ class _Plan:
 class EventFiles(SplitSource[_Plan, Sequence[EventFile]]):
     """What the stores share."""
 
-    columns: EventColumns
+    columns: NotificationColumns
 
     def __init__(self, setting: SourceSetting) -> None:
         options = setting.settings.options
@@ -223,7 +223,7 @@ class EventFiles(SplitSource[_Plan, Sequence[EventFile]]):
 
     def _cut(self, parts: Sequence[pa.Table], limit_bytes: int) -> tuple[pa.Table, bool]:
         if not parts:
-            return EventColumns.none(), True
+            return NotificationColumns.none(), True
         events = pa.concat_tables(parts).sort_by([(COMMIT_TIME, "ascending"), ("raw_key", "ascending")])
         behind_bytes = np.cumsum(events["size"].to_numpy())
         count = min(max(1, int(np.count_nonzero(behind_bytes <= limit_bytes))), self._options.max_files)
