@@ -51,6 +51,15 @@ _LOADS = {
         "pyhudi.import_table('d', 'h', record_key='id'); assert len(pyhudi.HudiTable.open('h')) == 2"
     ),
     "kafka": "import confluent_kafka; from pyhudi.streamer.sources import kafka",
+    "kinesis": "import boto3; from pyhudi.streamer.sources import kinesis",
+    "sqs": "import boto3; from pyhudi.streamer.sources import s3_events",
+    "protobuf": "import grpc_tools.protoc; from pyhudi.streamer.sources import kafka_protobuf",
+    "jdbc": (
+        "import sqlite3, psycopg, pymysql, pyhudi; d = sqlite3.connect('s.db'); k = 'hoodie.streamer.jdbc.';"
+        "d.execute('CREATE TABLE s (id INTEGER)'); d.execute('INSERT INTO s VALUES (1), (2)'); d.commit();"
+        "o = {'target-base-path': 't', 'record_key': 'id', 'source-class': 'JdbcSource'};"
+        "o = {**o, k + 'url': 'jdbc:sqlite:s.db', k + 'table.name': 's'}; assert pyhudi.Streamer(o).run().rows == 2"
+    ),
     "iceberg": "import pyiceberg.table; from pyhudi.table import imports",
     "java": "from pyhudi.spark.java import java_home; print(java_home('java'))",
 }
