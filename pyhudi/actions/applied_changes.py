@@ -204,5 +204,5 @@ def _schema(storage: Storage, file: HiddenFile) -> pa.Schema:
 def _missing(storage: Storage, file: HiddenFile) -> CorruptFile:
     return CorruptFile(
         f"{storage.full_path(file.path)} is missing: events of apply_changes that late ones need. Without it rows "
-        "could come out wrong, so nothing was written. Restore the file, or build the table anew from its source."
+        "could come out wrong, so nothing was written. Restore the file, or rebuild the table from its source."
     )

@@ -246,7 +246,7 @@ class _Batch:
     def _changed(self, meta: MetaClient, changes: RowChanges, stored: pa.Table, options: Options) -> WriteResult:
         """Commit changes of a table that was read as of `meta`."""
         parsed = WriteOptions.parse(options, session_options(self.spark), meta.config)
-        parsed = replace(parsed, concurrency=replace(parsed.concurrency, conflict_retries=0))  # computed anew, not here
+        parsed = replace(parsed, concurrency=replace(parsed.concurrency, conflict_retries=0))  # `apply_events` retries
         places = pa.array(changes.places, mask=changes.places == NEW)
         located = stored.select(list(META_COLUMNS)).take(places)
         for field, column in zip(changes.rows.schema, changes.rows.columns, strict=True):

@@ -150,7 +150,7 @@ def test_of_both_forms_in_one_commit_the_second_counts_and_a_later_commit_before
     assert Streamer(config(tmp_path)).run().rows == 2
 
 
-def test_a_checkpoint_by_hand_is_applied_once_and_a_new_text_to_ignore_begins_anew_once(tmp_path: Path) -> None:
+def test_a_checkpoint_by_hand_is_applied_once_and_a_new_text_to_ignore_starts_over_once(tmp_path: Path) -> None:
     Streamer(config(tmp_path)).run()
 
     assert Streamer(config(tmp_path, checkpoint="35")).run().checkpoint == "40"

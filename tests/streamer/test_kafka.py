@@ -123,7 +123,7 @@ def test_a_partition_whose_offsets_are_gone_goes_on_alone_and_the_loss_is_counte
     assert [row["id"] for row in rows(tmp_path)] == [0, 1, 2, 13, 14, 15]
 
 
-def test_a_topic_that_was_made_anew_is_read_from_its_first_event(tmp_path: Path, cluster: Broker, topic: str) -> None:
+def test_a_topic_that_was_recreated_is_read_from_its_first_event(tmp_path: Path, cluster: Broker, topic: str) -> None:
     settings = config(tmp_path, cluster, topic)
     lines: list[str] = []
 
@@ -132,7 +132,7 @@ def test_a_topic_that_was_made_anew_is_read_from_its_first_event(tmp_path: Path,
     assert "the topic was recreated, or cut" in lines[0]
 
 
-def test_a_topic_that_was_made_anew_and_has_grown_past_the_checkpoint_is_read_from_its_first_event(
+def test_a_topic_that_was_recreated_and_has_grown_past_the_checkpoint_is_read_from_its_first_event(
     tmp_path: Path, cluster: Broker, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = config(tmp_path, cluster, topic, op="INSERT")
@@ -141,24 +141,24 @@ def test_a_topic_that_was_made_anew_and_has_grown_past_the_checkpoint_is_read_fr
     cluster.send({"id": 1, "v": 1}, topic=topic)
     monkeypatch.setattr(TopicId, "now", lambda self: "second")
 
-    with pytest.raises(ConfigError, match=r"was made anew since the checkpoint.*failOnDataLoss=true"):
+    with pytest.raises(ConfigError, match=r"was recreated since the checkpoint.*failOnDataLoss=true"):
         Streamer({**settings, "hoodie.streamer.source.kafka.enable.failOnDataLoss": True}).run()
     lines: list[str] = []
     assert Streamer(settings).run(told=lines.append).rows == 2
-    assert "was made anew since the checkpoint, and is read from its first event on" in lines[0]
+    assert "was recreated since the checkpoint, and is read from its first event on" in lines[0]
     cluster.send({"id": 2, "v": 2}, topic=topic)
     monkeypatch.setattr(TopicId, "now", lambda self: None)  # the broker gives none for a while
     assert Streamer(settings).run().rows == 1
     assert HudiTable.open(tmp_path / "t").history()[0].extra["pyhudi.streamer.topic.id"] == "second"
 
 
-def test_a_topic_that_is_made_anew_while_it_is_read_brings_nothing(
+def test_a_topic_that_is_recreated_while_it_is_read_brings_nothing(
     tmp_path: Path, cluster: Broker, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = iter(["first", "second"])
     monkeypatch.setattr(TopicId, "now", lambda self: next(ids))
 
-    with pytest.raises(StorageError, match=r"was made anew as it was read\. Nothing was written"):
+    with pytest.raises(StorageError, match=r"was recreated as it was read\. Nothing was written"):
         Streamer(config(tmp_path, cluster, topic)).run()
     assert not (tmp_path / "t").exists()
 

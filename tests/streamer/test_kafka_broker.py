@@ -45,7 +45,7 @@ def made(bootstrap: str, topic: str, *, again: bool = False) -> None:
             time.sleep(0.1)
 
 
-def test_a_topic_that_was_made_anew_is_noticed_by_its_id_and_a_poll_that_finds_nothing_is_quick(
+def test_a_topic_that_was_recreated_is_noticed_by_its_id_and_a_poll_that_finds_nothing_is_quick(
     bootstrap: str, tmp_path: Path
 ) -> None:
     topic = f"orders-{uuid.uuid4().hex[:8]}"
@@ -62,7 +62,7 @@ def test_a_topic_that_was_made_anew_is_noticed_by_its_id_and_a_poll_that_finds_n
     lines: list[str] = []
     streamer = Streamer(settings)
     assert streamer.run(told=lines.append).rows == 3
-    assert "was made anew since the checkpoint" in lines[0]
+    assert "was recreated since the checkpoint" in lines[0]
     took_s = []
     for _ in range(5):
         began_s = time.perf_counter()

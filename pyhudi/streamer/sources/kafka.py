@@ -6,7 +6,7 @@
 
 Events become rows some at a time, so that memory holds the rows of a part and few of its events. A partition whose
 offsets are gone goes on with its first event, the others where they were. The commit notes the topic's id: a topic that
-was made anew is read from its first event on, also where it has as many events again.
+was recreated is read from its first event on, also where it has as many events again.
 """
 
 from __future__ import annotations
@@ -77,13 +77,13 @@ class KafkaSource(SplitSource[_Plan, OffsetRanges]):
         """The events from the checkpoint on, as many as the limits allow."""
         limit = min(limit or self._options.max_events, self._options.max_events)
         with kafka_errors(self._where):
-            planned = self._planned(start, limit, is_anew=False)
+            planned = self._planned(start, limit, is_recreated=False)
             if not (planned.ranges.count or start.text is None or planned.said or start.is_given):
                 return None
             topic_id = self._topic_id.now()
             noted = None if start.is_given else (start.notes or {}).get(TOPIC_ID)
             if topic_id is not None and noted is not None and noted != topic_id:
-                planned = self._planned(start, limit, is_anew=True)
+                planned = self._planned(start, limit, is_recreated=True)
         return replace(planned, topic_id=topic_id or noted, is_asked=topic_id is not None)
 
     def splits(self, plan: _Plan, parts: int) -> Sequence[OffsetRanges]:
@@ -118,7 +118,7 @@ class KafkaSource(SplitSource[_Plan, OffsetRanges]):
                 parts.append(part)
                 numbers.append(number)
         if plan.is_asked and self._topic_id.now() not in (None, plan.topic_id):
-            raise StorageError(f"{self._where} was made anew as it was read. Nothing was written; run it again.")
+            raise StorageError(f"{self._where} was recreated as it was read. Nothing was written; run it again.")
         starts = plan.ranges.starts
         lag = {str(partition): plan.highs[partition] - at for partition, at in sorted(positions.items())}
         return Batch(
@@ -143,14 +143,14 @@ class KafkaSource(SplitSource[_Plan, OffsetRanges]):
         """Close the connection."""
         self._consumer.close()
 
-    def _planned(self, start: Start, limit: int, *, is_anew: bool) -> _Plan:
+    def _planned(self, start: Start, limit: int, *, is_recreated: bool) -> _Plan:
         bounds = self._bounds()
         lows = {partition: low for partition, (low, _) in bounds.items()}
         highs = {partition: high for partition, (_, high) in bounds.items()}
         starts = self._starts(start, lows, highs)
         lost, said = 0, []
-        if is_anew:
-            said.append(f"{self._where} was made anew since the checkpoint, and is read from its first event on")
+        if is_recreated:
+            said.append(f"{self._where} was recreated since the checkpoint, and is read from its first event on")
             starts = dict(lows)
         for partition, offset in sorted(starts.items()):
             if partition not in bounds:

@@ -1,4 +1,4 @@
-"""The id of a topic: one that is deleted and made anew has another, however many events it has by then (KIP-516)."""
+"""The id of a topic: one that is deleted and recreated has another, however many events it has by then (KIP-516)."""
 
 from __future__ import annotations
 
