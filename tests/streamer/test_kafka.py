@@ -152,6 +152,24 @@ def test_a_topic_that_was_recreated_and_has_grown_past_the_checkpoint_is_read_fr
     assert HudiTable.open(tmp_path / "t").history()[0].extra["pyhudi.streamer.topic.id"] == "second"
 
 
+def test_a_broker_that_does_not_name_a_partition_of_the_checkpoint_brings_no_row_twice(
+    tmp_path: Path, cluster: Broker, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TopicId, "now", lambda self: "one")
+    cluster.send({"id": 1, "v": 1}, partition=1, topic=topic)
+    settings = config(tmp_path, cluster, topic, op="INSERT")
+    assert Streamer(settings).run().rows == 2
+    bounds = KafkaSource._bounds
+    monkeypatch.setattr(KafkaSource, "_bounds", lambda self: {n: at for n, at in bounds(self).items() if n != 1})
+
+    with pytest.raises(StorageError, match=r"does not name partition 1 of the checkpoint.*Nothing was written"):
+        Streamer(settings).run()
+    monkeypatch.setattr(KafkaSource, "_bounds", bounds)
+    cluster.send({"id": 2, "v": 2}, partition=1, topic=topic)
+    assert Streamer(settings).run().rows == 1
+    assert [row["id"] for row in rows(tmp_path)] == [0, 1, 2]
+
+
 def test_a_topic_that_is_recreated_while_it_is_read_brings_nothing(
     tmp_path: Path, cluster: Broker, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

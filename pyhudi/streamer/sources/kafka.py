@@ -43,13 +43,15 @@ _POLL_S = 0.1
 @dataclass(frozen=True, slots=True)
 class _Plan:
     """The offsets of a batch. `highs`: behind the last event of each partition; `lost`: events that the broker has no
-    longer; `topic_id`: the broker's, else that of the checkpoint; `is_asked`: the broker's.
+    longer; `topic_id`: the broker's, else that of the checkpoint; `is_asked`: the broker's. `unnamed`: partitions of
+    the checkpoint that the broker does not name.
     """
 
     ranges: OffsetRanges
     highs: Offsets
     lost: int
     said: tuple[str, ...]
+    unnamed: tuple[int, ...] = ()
     topic_id: str | None = None
     is_asked: bool = False
 
@@ -84,6 +86,12 @@ class KafkaSource(SplitSource[_Plan, OffsetRanges]):
             noted = None if start.is_given else (start.notes or {}).get(TOPIC_ID)
             if topic_id is not None and noted is not None and noted != topic_id:
                 planned = self._planned(start, limit, is_recreated=True)
+            elif topic_id is not None and noted == topic_id and planned.unnamed:
+                # Without their offsets in the next checkpoint they would be read again.
+                raise StorageError(
+                    f"{self._where}: the broker does not name partition {', '.join(map(str, planned.unnamed))} of the "
+                    "checkpoint; it may have just started. Nothing was written; run it again."
+                )
         return replace(planned, topic_id=topic_id or noted, is_asked=topic_id is not None)
 
     def splits(self, plan: _Plan, parts: int) -> Sequence[OffsetRanges]:
@@ -174,7 +182,8 @@ class KafkaSource(SplitSource[_Plan, OffsetRanges]):
             else starts[partition]
             for partition in bounds
         }
-        return _Plan(OffsetRanges(there, dealt(there, highs, limit)), highs, lost, tuple(said))
+        unnamed = tuple(sorted(set(starts) - set(bounds)))
+        return _Plan(OffsetRanges(there, dealt(there, highs, limit)), highs, lost, tuple(said), unnamed)
 
     def _bounds(self) -> dict[int, tuple[int, int]]:
         """Partition → its first offset, and the one behind its last."""
