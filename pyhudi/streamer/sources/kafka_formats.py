@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,10 @@ from pyhudi.streamer.sources.source import Rejected, SourceSetting
 if TYPE_CHECKING:
     from confluent_kafka import Message
 
-__all__ = ["AvroValues", "EventValues", "Events", "JsonValues", "TextValues"]
+__all__ = ["AvroValues", "EventValues", "Events", "JsonValues", "TextValues", "decode_by_schema"]
+
+SchemaT = TypeVar("SchemaT")
+DecodeValues: TypeAlias = "Callable[[Sequence[int]], pa.Table]"  # the rows of the values of some numbers
 
 _OFFSETS = "_hoodie_kafka_source_"  # Hudi's names
 _HEAD_BYTES = 5  # of a value: 0, and four bytes of its schema's id
@@ -116,6 +119,45 @@ class TextValues:
         return Decoded(rows, kept, sorted(refused.items()))
 
 
+def decode_by_schema(
+    by_schema: Mapping[SchemaT, Sequence[int]],
+    names: Mapping[SchemaT, str],
+    decoder_of: Callable[[SchemaT], DecodeValues],
+    refused: dict[int, str],
+    columns: RowColumns,
+) -> Decoded:
+    """The rows of values of several schemas, in the order of the values, with the columns of all schemas.
+
+    Args:    by_schema: the numbers of the values of each schema. names: of schemas, for reasons. decoder_of: decodes
+                 the values of some numbers. refused: value → reason, to which values that can't be decoded are added.
+    Raises:  StorageError when a registry is away. A schema that can't be used refuses its values.
+    """
+    tables: list[pa.Table] = []
+    order: list[int] = []
+    for schema, numbers in by_schema.items():
+        try:
+            decode = decoder_of(schema)
+        except StorageError:
+            raise
+        except HudiError as error:
+            refused.update(dict.fromkeys(numbers, f"{names[schema]}: {error}"))
+            continue
+
+        def read(at: Sequence[int], decode: DecodeValues = decode, numbers: Sequence[int] = numbers) -> pa.Table:
+            return decode([numbers[one] for one in at])
+
+        parts, decoded = read_in_parts(read, len(numbers), refused, numbers)
+        tables += parts
+        order += decoded
+    if not tables:
+        return Decoded(columns.schema.empty_table(), [], sorted(refused.items()))
+    rows = typed_columns(tables)
+    positions = sorted(order)
+    if order != positions:
+        rows = rows.take(pa.array(np.argsort(np.array(order), kind="stable")))
+    return Decoded(rows, positions if refused else None, sorted(refused.items()))
+
+
 class AvroValues:
     """Avro behind the id of its schema. A batch may have several schemas; all of one are decoded at once."""
 
@@ -143,39 +185,21 @@ class AvroValues:
                 refused[number] = "no Avro of a Confluent registry: expected a zero byte and the id of a schema"
             else:
                 by_id.setdefault(int.from_bytes(value[1:_HEAD_BYTES], "big"), []).append(number)
-        tables: list[pa.Table] = []
-        order: list[int] = []
-        for schema_id, numbers in by_id.items():
-            parts, kept = self._decoded(schema_id, events, numbers, refused, columns)
-            tables += parts
-            order += kept
-        if not tables:
-            return Decoded(columns.schema.empty_table(), [], sorted(refused.items()))
-        rows = typed_columns(tables)
-        kept = sorted(order)
-        if order != kept:
-            rows = rows.take(pa.array(np.argsort(np.array(order), kind="stable")))
-        return Decoded(rows, None if len(kept) == len(events.values) else kept, sorted(refused.items()))
 
-    def _decoded(
-        self, schema_id: int, events: Events, numbers: Sequence[int], refused: dict[int, str], columns: RowColumns
-    ) -> tuple[list[pa.Table], list[int]]:
-        try:
+        def decoder_of(schema_id: int) -> DecodeValues:
             decoder, schema = self._decoder(schema_id)
-        except StorageError:
-            raise
-        except HudiError as error:
-            refused.update(dict.fromkeys(numbers, f"schema {schema_id}: {error}"))
-            return [], []
 
-        def read(at: Sequence[int]) -> pa.Table:
-            values = [events.values[numbers[one]] for one in at]
-            ends = np.cumsum([len(value) for value in values], dtype=np.int64)
-            starts = np.concatenate(([0], ends[:-1])).astype(np.int64) + _HEAD_BYTES
-            decoded = decoder.decode(b"".join(values), starts, ends, f"schema {schema_id}")
-            return self.rows_of(decoded, schema, columns)
+            def decode(numbers: Sequence[int]) -> pa.Table:
+                values = [events.values[number] for number in numbers]
+                ends = np.cumsum([len(value) for value in values], dtype=np.int64)
+                starts = np.concatenate(([0], ends[:-1])).astype(np.int64) + _HEAD_BYTES
+                decoded = decoder.decode(b"".join(values), starts, ends, f"schema {schema_id}")
+                return self.rows_of(decoded, schema, columns)
 
-        return read_in_parts(read, len(numbers), refused, numbers)
+            return decode
+
+        named = {schema_id: f"schema {schema_id}" for schema_id in by_id}
+        return decode_by_schema(by_id, named, decoder_of, refused, columns)
 
     def _decoder(self, schema_id: int) -> tuple[AvroDecoder, str]:
         if schema_id not in self._decoders:

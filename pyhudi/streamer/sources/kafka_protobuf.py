@@ -7,18 +7,17 @@ A class of Python reads all values itself. Without one, a registry's values are 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-import numpy as np
 import pyarrow as pa
 
-from pyhudi.errors import ConfigError, HudiError, StorageError
-from pyhudi.streamer.json_messages import Decoded, RowColumns, read_in_parts, typed_columns
+from pyhudi.errors import ConfigError
+from pyhudi.streamer.json_messages import Decoded, RowColumns
 from pyhudi.streamer.schemas import ProvidedColumns
 from pyhudi.streamer.settings import PipelineSettings
 from pyhudi.streamer.sources.kafka import KafkaSource
 from pyhudi.streamer.sources.kafka_client import client_settings
-from pyhudi.streamer.sources.kafka_formats import Events
+from pyhudi.streamer.sources.kafka_formats import Events, decode_by_schema
 from pyhudi.streamer.sources.protobuf_columns import MessageColumns
 from pyhudi.streamer.sources.protobuf_messages import (
     CLASS_NAME,
@@ -77,40 +76,13 @@ class ProtobufValues:
                 by_key.setdefault(key if self._own is None else (0, ()), []).append(number)
         elif events.values:
             by_key[0, ()] = list(range(len(events.values)))
-        tables: list[pa.Table] = []
-        order: list[int] = []
-        for key, numbers in by_key.items():
-            parts, kept = self._decoded(key, events.values, begins, numbers, refused)
-            tables += parts
-            order += kept
-        if not tables:
-            return Decoded(columns.schema.empty_table(), [], sorted(refused.items()))
-        rows = typed_columns(tables)
-        kept = sorted(order)
-        if order != kept:
-            rows = rows.take(pa.array(np.argsort(np.array(order), kind="stable")))
-        return Decoded(rows, None if len(kept) == len(events.values) else kept, sorted(refused.items()))
 
-    def _decoded(
-        self,
-        key: _Key,
-        values: Sequence[bytes],
-        begins: Sequence[int],
-        numbers: Sequence[int],
-        refused: dict[int, str],
-    ) -> tuple[list[pa.Table], list[int]]:
-        try:
-            columns = self._columns_of(key)
-        except StorageError:
-            raise
-        except HudiError as error:
-            refused.update(dict.fromkeys(numbers, f"schema {key[0]}: {error}"))
-            return [], []
+        def decoder_of(key: _Key) -> Callable[[Sequence[int]], pa.Table]:
+            message = self._columns_of(key)
+            return lambda numbers: message.decode([events.values[number][begins[number] :] for number in numbers])
 
-        def read(at: Sequence[int]) -> pa.Table:
-            return columns.decode([values[numbers[one]][begins[numbers[one]] :] for one in at])
-
-        return read_in_parts(read, len(numbers), refused, numbers)
+        names = {key: f"schema {key[0]}" for key in by_key}
+        return decode_by_schema(by_key, names, decoder_of, refused, columns)
 
     def _columns_of(self, key: _Key) -> MessageColumns:
         if self._own is not None:

@@ -5,6 +5,7 @@ The commit notes no checkpoint, so that of the pipeline which fills the table ot
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
@@ -24,7 +25,7 @@ _BEFORE = ("SET", "CREATE TEMPORARY VIEW", "CREATE OR REPLACE TEMPORARY VIEW")
 _LARGEST_BYTES = 1 << 20
 
 
-class _QuerySource:
+class _QuerySource(ABC):
     """What both share. `reads_all`: each round runs the query, and notes no checkpoint."""
 
     writes_v2 = False
@@ -38,8 +39,9 @@ class _QuerySource:
             )
         self._text = self._whole_text()
 
+    @abstractmethod
     def _whole_text(self) -> str:
-        raise NotImplementedError
+        """The statements, the query as the last one. Raises ConfigError where there are none."""
 
     def read(self, start: Start, limit: int | None, columns: RowColumns) -> Batch | None:
         """The rows of the query, without meta columns."""
@@ -57,8 +59,8 @@ class _QuerySource:
     def _checkpoint(self) -> str | None:
         return None
 
-    def close(self) -> None:
-        """Nothing is open."""
+    def close(self) -> None:  # noqa: B027  (nothing is open)
+        """Do nothing."""
 
 
 class SqlQuery(_QuerySource):
