@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import threading
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,24 +23,10 @@ from pyhudi.exports.target import Outrun
 from pyhudi.schema.changes import AddColumn, DropColumn
 from pyhudi.storage.local import LocalStorage
 from tests.support.exports.delta import assert_equal, by_delta, instants
+from tests.support.exports.small import OFF, commits, export_beside_a_writer, row, written
 from tests.support.pages import run_examples
 
-OFF = {"hoodie.metadata.enable": "false"}
 ON = {**OFF, "hoodie.pyhudi.export.formats": "delta"}
-
-
-def row(id: int, city: str = "a", v: int = 1) -> dict[str, Any]:
-    return {"id": id, "city": city, "v": v}
-
-
-def written(path: Path, **options: str) -> HudiTable:
-    given = {**OFF, **options}
-    write_hudi(str(path), [row(1), row(2), row(3, "b")], record_key="id", partition_by="city", options=given)
-    return HudiTable.open(path)
-
-
-def commits(table: HudiTable) -> list[str]:
-    return [one.requested_time for one in table.state().timeline.commits()]
 
 
 # ---- after a commit
@@ -156,31 +141,13 @@ def test_an_export_that_is_outrun_each_time_is_a_conflict(tmp_path: Path, monkey
 
 def test_many_exports_beside_a_writer_end_with_its_rows(tmp_path: Path) -> None:
     table = written(tmp_path)
-    failures: list[BaseException] = []
-    is_over = threading.Event()
 
-    def export_often() -> None:
-        mine = HudiTable.open(tmp_path)
-        while not is_over.is_set():
-            try:
-                mine.export_metadata("delta")
-                by_delta(tmp_path)
-            except WriteConflict:
-                continue
-            except BaseException as error:
-                failures.append(error)
-                return
+    def export(mine: HudiTable) -> None:
+        mine.export_metadata("delta")
+        by_delta(tmp_path)
 
-    threads = [threading.Thread(target=export_often) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for v in range(2, 8):
-        table.upsert([row(1, v=v), row(100 + v, f"c{v % 2}")], options=OFF)
-    is_over.set()
-    for thread in threads:
-        thread.join()
+    export_beside_a_writer(table, export, 6)
 
-    assert failures == []
     table.export_metadata("delta")
     assert_equal(table)
     assert set(instants(tmp_path)) <= set(commits(table))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -15,13 +14,12 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
 
-from pyhudi import HudiTable, write_hudi
-from pyhudi.errors import WriteConflict
+from pyhudi import HudiTable
 from pyhudi.schema.changes import AddColumn, ChangeType
 from pyhudi.storage.local import LocalStorage
 from tests.support.exports.iceberg import ICEBERG, Lake
+from tests.support.exports.small import OFF, commits, export_beside_a_writer, row, written
 
-OFF = {"hoodie.metadata.enable": "false"}
 _COMMITS: list[tuple[Any, str]] = [(SqlCatalog, "commit_table"), (SqlCatalog, "create_namespace")]
 _ALL = [
     *_COMMITS,
@@ -31,19 +29,6 @@ _ALL = [
     (PyArrowFileIO, "delete"),
     *((LocalStorage, name) for name in ("read", "write", "list", "delete", "stat", "walk", "open_input")),
 ]
-
-
-def row(id: int, city: str = "a", v: int = 1) -> dict[str, Any]:
-    return {"id": id, "city": city, "v": v}
-
-
-def written(path: Path) -> HudiTable:
-    write_hudi(str(path), [row(1), row(2), row(3, "b")], record_key="id", partition_by="city", options=OFF)
-    return HudiTable.open(path)
-
-
-def commits(table: HudiTable) -> list[str]:
-    return [one.requested_time for one in table.state().timeline.commits()]
 
 
 class Died(BaseException):
@@ -138,30 +123,9 @@ def test_the_next_export_goes_on_where_one_died(
 
 def test_many_exports_beside_a_writer_end_with_its_rows(tmp_path: Path) -> None:
     table, lake = written(tmp_path / "t"), Lake(tmp_path)
-    failures: list[BaseException] = []
-    is_over = threading.Event()
 
-    def export_often() -> None:
-        mine = HudiTable.open(tmp_path / "t")
-        while not is_over.is_set():
-            try:
-                lake.export(mine)
-            except WriteConflict:
-                continue
-            except BaseException as error:
-                failures.append(error)
-                return
+    export_beside_a_writer(table, lake.export, 3)
 
-    threads = [threading.Thread(target=export_often) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for v in range(2, 5):
-        table.upsert([row(1, v=v), row(100 + v, f"c{v % 2}")], options=OFF)
-    is_over.set()
-    for thread in threads:
-        thread.join()
-
-    assert failures == []
     lake.export(table)
     lake.assert_equal(table)
     named = lake.instants()

@@ -88,7 +88,7 @@ def test_duckdb_finds_by_filters_what_it_finds_without_the_statistics_of_the_log
         for value in values
         for sign in ("=", "<>", "<", "<=", ">", ">=")
     ]
-    command = [readers["python"], ROOT / "tests" / "support" / "judge" / "delta_filters.py", tmp_path]
+    command = [readers["python"], ROOT / "tests" / "support" / "judge" / "delta_readers.py", "--where", tmp_path]
     ran = subprocess.run(
         [*map(str, command), *(one for pair in pairs for one in pair)], capture_output=True, text=True, check=False
     )
