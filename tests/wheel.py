@@ -50,10 +50,10 @@ _LOADS = {
         "import deltalake, pyarrow as pa, pyhudi; deltalake.write_deltalake('d', pa.table({'id': ['a', 'b']}));"
         "pyhudi.import_table('d', 'h', record_key='id'); assert len(pyhudi.HudiTable.open('h')) == 2"
     ),
-    "kafka": "import confluent_kafka; from pyhudi.streamer.sources import kafka",
-    "kinesis": "import boto3; from pyhudi.streamer.sources import kinesis",
-    "sqs": "import boto3; from pyhudi.streamer.sources import s3_events",
-    "protobuf": "import grpc_tools.protoc; from pyhudi.streamer.sources import kafka_protobuf",
+    "kafka": "import confluent_kafka; from pyhudi.streamer.sources.kafka import source",
+    "kinesis": "import boto3; from pyhudi.streamer.sources.kinesis import source",
+    "sqs": "import boto3; from pyhudi.streamer.sources.cloud_events import s3_queue",
+    "protobuf": "import grpc_tools.protoc; from pyhudi.streamer.sources.kafka import protobuf",
     "jdbc": (
         "import sqlite3, psycopg, pymysql, pyhudi; d = sqlite3.connect('s.db'); k = 'hoodie.streamer.jdbc.';"
         "d.execute('CREATE TABLE s (id INTEGER)'); d.execute('INSERT INTO s VALUES (1), (2)'); d.commit();"

@@ -17,7 +17,7 @@ from pyhudi.registry import Registry
 from pyhudi.storage import open_storage
 from pyhudi.streamer.checkpoints import Start
 from pyhudi.streamer.settings import PipelineSettings
-from pyhudi.streamer.sources.kafka_offsets import text_of_offsets
+from pyhudi.streamer.sources.kafka.offsets import text_of_offsets
 
 __all__ = ["FIRST_CHECKPOINTS", "first_start"]
 

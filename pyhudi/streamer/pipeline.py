@@ -32,10 +32,10 @@ from pyhudi.streamer.quarantine import check_share, set_aside
 from pyhudi.streamer.reading import BatchReader, LocalReader, ReadBatch, RowTarget
 from pyhudi.streamer.schemas import provided_columns
 from pyhudi.streamer.settings import PipelineSettings
-from pyhudi.streamer.sources.debezium import check_table, settings_of_changes
+from pyhudi.streamer.sources.debezium.source import check_table, settings_of_changes
+from pyhudi.streamer.sources.debezium.unavailable import filled_by_table
 from pyhudi.streamer.sources.registry import open_source
 from pyhudi.streamer.sources.source import RowSource, SourceSetting
-from pyhudi.streamer.unavailable import filled_by_table
 from pyhudi.table.apply_changes import apply_events
 from pyhudi.table.change_flow import ChangeFlow
 from pyhudi.table.save import write

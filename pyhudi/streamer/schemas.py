@@ -27,7 +27,7 @@ _ROWS = {
     "FilebasedSchemaProvider": f"{__name__}:from_files",
     "SchemaRegistryProvider": f"{__name__}:from_registry",
     "RowBasedSchemaProvider": f"{__name__}:from_rows",
-    "ProtoClassBasedSchemaProvider": "pyhudi.streamer.sources.kafka_protobuf:columns_of_class",
+    "ProtoClassBasedSchemaProvider": "pyhudi.streamer.sources.kafka.protobuf:columns_of_class",
 }
 _TIMEOUT_S = 30
 

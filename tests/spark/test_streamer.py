@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 from pyhudi import HudiTable, Streamer, write_hudi
 from pyhudi.cli.main import main
 from pyhudi.errors import ConfigError, SchemaMismatch
+from pyhudi.streamer.sources.debezium.unavailable import UNAVAILABLE
 from pyhudi.streamer.streamer import StreamerRun
-from pyhudi.streamer.unavailable import UNAVAILABLE
 from tests.support.change_events import Message, MockTopics, postgres_event
 from tests.support.kafka import no_topic_ids  # noqa: F401  (a fixture for all tests here)
 

@@ -21,7 +21,9 @@ from pyhudi.storage.clock import SystemClock
 from pyhudi.streamer.checkpoints import Start
 from pyhudi.streamer.json_messages import RowColumns
 from pyhudi.streamer.settings import load_settings
-from pyhudi.streamer.sources import event_files, kinesis, s3_events
+from pyhudi.streamer.sources.cloud_events import files as event_files
+from pyhudi.streamer.sources.cloud_events import s3_queue as s3_events
+from pyhudi.streamer.sources.kinesis import source as kinesis
 from pyhudi.streamer.sources.registry import SOURCES, open_source
 from pyhudi.streamer.sources.source import SourceSetting, SplitSource
 from tests.support.kinesis import Kinesis

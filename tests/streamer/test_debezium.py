@@ -15,7 +15,7 @@ import pytest
 
 from pyhudi import HudiTable, Streamer
 from pyhudi.errors import ConfigError, SchemaMismatch
-from pyhudi.streamer.unavailable import UNAVAILABLE
+from pyhudi.streamer.sources.debezium.unavailable import UNAVAILABLE
 from tests.support.change_events import (
     Message,
     MockTopics,
@@ -397,7 +397,7 @@ def test_a_delete_of_a_changed_key_waits_for_its_row_unless_that_does_not_come(
     assert Streamer(settings).run().checkpoint == f"{topic},0:1,1:0,2:0,3:0"
     assert Streamer(settings).run().rows == 0
     assert rows(tmp_path, "id", "big") == [("a", "x")]
-    monkeypatch.setattr("pyhudi.streamer.sources.debezium._ROW_COMES_MS", -1)
+    monkeypatch.setattr("pyhudi.streamer.sources.debezium.source._ROW_COMES_MS", -1)
     assert Streamer(settings).run().rows == 1
     assert rows(tmp_path, "id", "big") == []
     topics.send(topic, changed_key(2, "a", "b", 2)[2:])

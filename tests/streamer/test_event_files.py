@@ -15,7 +15,7 @@ import pytest
 from pyhudi import HudiTable, Streamer, write_hudi
 from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.storage import MemoryStorage, open_storage
-from pyhudi.streamer.sources import event_files
+from pyhudi.streamer.sources.cloud_events import files as event_files
 
 CLOUD = "hoodie.streamer.source.cloud.data."
 CHECKPOINT = "deltastreamer.checkpoint.key"

@@ -23,7 +23,7 @@ from pyhudi.storage.local import LocalStorage
 from pyhudi.streamer.checkpoints import Start
 from pyhudi.streamer.json_messages import RowColumns
 from pyhudi.streamer.settings import load_settings
-from pyhudi.streamer.sources import files
+from pyhudi.streamer.sources.files import source as files
 from pyhudi.streamer.sources.registry import open_source
 from pyhudi.streamer.sources.source import SourceSetting, SplitSource
 

@@ -14,7 +14,7 @@ import pytest
 from pyhudi import HudiTable, Streamer
 from pyhudi.errors import ConfigError, MissingLibrary, SchemaMismatch, StorageError
 from pyhudi.streamer.settings import load_settings
-from pyhudi.streamer.sources.jdbc_client import open_database
+from pyhudi.streamer.sources.jdbc.client import open_database
 
 pytest.importorskip("sqlalchemy")
 JDBC = "hoodie.streamer.jdbc."
@@ -163,7 +163,7 @@ def test_a_checkpoint_of_another_column_is_refused_or_all_is_read_again(tmp_path
 def test_too_many_rows_of_one_value_are_said_to_hide_later_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pyhudi.streamer.sources.jdbc._NOTED_MAX", 2)
+    monkeypatch.setattr("pyhudi.streamer.sources.jdbc.source._NOTED_MAX", 2)
     sql(tmp_path, "CREATE TABLE s (id INTEGER, n INTEGER)", "INSERT INTO s VALUES (1, 1), (2, 1), (3, 1)")
     told: list[str] = []
 

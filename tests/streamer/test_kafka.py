@@ -22,11 +22,11 @@ from pyhudi.storage.clock import SystemClock
 from pyhudi.streamer.checkpoints import Start
 from pyhudi.streamer.json_messages import RowColumns
 from pyhudi.streamer.settings import load_settings
-from pyhudi.streamer.sources.kafka import KafkaSource
-from pyhudi.streamer.sources.kafka_client import ClientSettings
-from pyhudi.streamer.sources.kafka_formats import Events, JsonValues
-from pyhudi.streamer.sources.kafka_offsets import OffsetRanges, cut, dealt, offsets_of, text_of_offsets
-from pyhudi.streamer.sources.kafka_topic import TopicId
+from pyhudi.streamer.sources.kafka.client import ClientSettings
+from pyhudi.streamer.sources.kafka.formats import Events, JsonValues
+from pyhudi.streamer.sources.kafka.offsets import OffsetRanges, cut, dealt, offsets_of, text_of_offsets
+from pyhudi.streamer.sources.kafka.source import KafkaSource
+from pyhudi.streamer.sources.kafka.topic_id import TopicId
 from pyhudi.streamer.sources.registry import open_source
 from pyhudi.streamer.sources.source import SourceSetting
 from tests.support.mock_kafka import Broker, config
@@ -185,7 +185,7 @@ def test_a_broker_that_gives_no_id_of_a_topic_is_not_asked_again_soon(
     cluster: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.undo()
-    monkeypatch.setattr("pyhudi.streamer.sources.kafka_topic._TIMEOUT_S", 0.1)
+    monkeypatch.setattr("pyhudi.streamer.sources.kafka.topic_id._TIMEOUT_S", 0.1)
     client = {"bootstrap.servers": cluster.address, "group.id": "x", "enable.partition.eof": True}
     topic_id = TopicId(TOPIC, ClientSettings(client, False, {}))
 
@@ -200,8 +200,8 @@ def test_events_become_rows_some_at_a_time_and_the_batch_is_the_same(
     cluster.send(*({"id": number, "v": number / 2} for number in range(1, 30)), b"broken", topic=topic)
     cluster.send({"id": 40, "w": "x"}, partition=2, topic=topic)
     quarantine = {"hoodie.errortable.enable": True, "hoodie.errortable.base.path": str(tmp_path / "q")}
-    monkeypatch.setattr("pyhudi.streamer.sources.kafka._EVENTS_A_CALL", 4)
-    monkeypatch.setattr("pyhudi.streamer.sources.kafka._EVENTS_AT_ONCE", 7)
+    monkeypatch.setattr("pyhudi.streamer.sources.kafka.source._EVENTS_A_CALL", 4)
+    monkeypatch.setattr("pyhudi.streamer.sources.kafka.source._EVENTS_AT_ONCE", 7)
     decoded: list[int] = []
     decode = JsonValues.decode
 
@@ -271,7 +271,7 @@ def test_a_checkpoint_of_another_kind_is_refused(
 def test_a_broker_that_is_away_is_one_error_and_what_is_of_java_is_named(tmp_path: Path, cluster: Broker) -> None:
     away = config(tmp_path, cluster, TOPIC, **{"bootstrap.servers": "127.0.0.1:1"})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pyhudi.streamer.sources.kafka._TIMEOUT_S", 0.5)
+        patch.setattr("pyhudi.streamer.sources.kafka.source._TIMEOUT_S", 0.5)
         with pytest.raises(StorageError, match=r"Kafka topic 'orders' at 127\.0\.0\.1:1 can't be read"):
             Streamer(away).run()
     for key, words in {

@@ -13,8 +13,8 @@ import pytest
 from pyhudi import HudiTable, Streamer
 from pyhudi.errors import ConfigError, SchemaMismatch, StorageError
 from pyhudi.storage.clock import FixedClock
-from pyhudi.streamer.sources import kinesis
-from pyhudi.streamer.sources.kinesis_positions import positions_of, text_of_positions
+from pyhudi.streamer.sources.kinesis import source as kinesis
+from pyhudi.streamer.sources.kinesis.positions import positions_of, text_of_positions
 from tests.support.kinesis import Kinesis, refusal
 
 pytest.importorskip("botocore")

@@ -16,7 +16,7 @@ import pytest
 
 from pyhudi import HudiTable, Streamer, write_hudi
 from pyhudi.errors import ConfigError, SchemaMismatch, StorageError
-from pyhudi.streamer.sources.files import JsonFiles
+from pyhudi.streamer.sources.files.source import JsonFiles
 from tests.support.source import ROOT
 
 AVRO = {

@@ -18,7 +18,8 @@ import pytest
 from pyhudi import HudiTable, Streamer, write_hudi
 from pyhudi.storage import MemoryStorage
 from pyhudi.streamer.settings import load_settings
-from pyhudi.streamer.sources import kinesis, s3_events
+from pyhudi.streamer.sources.cloud_events import s3_queue as s3_events
+from pyhudi.streamer.sources.kinesis import source as kinesis
 from tests.support.kinesis import Kinesis
 from tests.support.pages import examples
 from tests.support.registry import registry_of

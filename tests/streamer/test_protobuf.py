@@ -23,7 +23,7 @@ pytest.importorskip("google.protobuf")
 kafka = pytest.importorskip("confluent_kafka")
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, timestamp_pb2, wrappers_pb2  # noqa: E402
 
-from pyhudi.streamer.sources.protobuf_columns import MessageColumns  # noqa: E402
+from pyhudi.streamer.sources.kafka.protobuf_columns import MessageColumns  # noqa: E402
 
 CLASS = "hoodie.streamer.schemaprovider.proto.class.name"
 DESCRIPTORS = "hoodie.pyhudi.streamer.proto.descriptor.file"
@@ -324,6 +324,6 @@ def test_a_schema_that_protoc_cannot_read_is_refused_with_its_reason(
 
 def test_the_compiled_text_of_this_file_is_that_of_protoc() -> None:
     pytest.importorskip("grpc_tools")
-    from pyhudi.streamer.sources.protobuf_messages import _compiled
+    from pyhudi.streamer.sources.kafka.protobuf_messages import _compiled
 
     assert _compiled({"schema.proto": TEXT})["schema.proto"] == file_of()

@@ -11,8 +11,8 @@ import pytest
 from pyhudi import HudiTable, Streamer
 from pyhudi.errors import ConfigError, SchemaMismatch, WriteConflict
 from pyhudi.streamer import pipeline
-from pyhudi.streamer.sources import read_events
-from pyhudi.streamer.sources.s3_events import S3Events
+from pyhudi.streamer.sources.cloud_events import read_events
+from pyhudi.streamer.sources.cloud_events.s3_queue import S3Events
 from tests.support.servers.s3_server import SECRET, options_of, s3_server
 from tests.support.sqs import s3_event
 

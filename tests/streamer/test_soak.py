@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pytest
 
 from pyhudi import HudiTable, Streamer
-from pyhudi.streamer.sources.kafka_offsets import offsets_of
+from pyhudi.streamer.sources.kafka.offsets import offsets_of
 from tests.support.servers.kafka import KafkaServer, kafka_server
 from tests.support.source import ROOT
 

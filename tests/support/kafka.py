@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyhudi.streamer.sources.kafka_topic import TopicId
+from pyhudi.streamer.sources.kafka.topic_id import TopicId
 
 __all__ = ["no_topic_ids"]
 

@@ -73,7 +73,7 @@ def test_by_default_columns_are_merged(tmp_path: Path) -> None:
     [
         (lambda t: t.upsert(NEW, schema_mode="overwrite"), "goes with an overwrite of the whole table"),
         (lambda t: t.insert_overwrite(NEW, schema_mode="overwrite"), "goes with an overwrite of the whole table"),
-        (lambda t: t.overwrite(NEW, where="city = 'oslo'", schema_mode="overwrite"), "have the old columns"),
+        (lambda t: t.overwrite(NEW, where="city = 'oslo'", schema_mode="overwrite"), "with the old columns"),
         (lambda t: t.overwrite(NEW.drop_columns("ts"), schema_mode="overwrite"), "lack ts, by which rows are ordered"),
         (lambda t: t.overwrite(NEW.drop_columns("id"), schema_mode="overwrite"), "'id' is not in the data"),
         (lambda t: t.overwrite(NEW, schema_mode="other"), "merge, overwrite"),

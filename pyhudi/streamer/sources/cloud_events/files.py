@@ -27,9 +27,9 @@ from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.streamer.checkpoints import Start
 from pyhudi.streamer.json_messages import RowColumns, typed_columns
-from pyhudi.streamer.sources.event_columns import GCS, S3, FileChoice, NotificationColumns
-from pyhudi.streamer.sources.file_formats import FORMATS, BatchColumns, grouped
-from pyhudi.streamer.sources.read_events import READ_EVENTS, ReadEvents, digest_of
+from pyhudi.streamer.sources.cloud_events.columns import GCS, S3, FileChoice, NotificationColumns
+from pyhudi.streamer.sources.cloud_events.read_events import READ_EVENTS, ReadEvents, digest_of
+from pyhudi.streamer.sources.files.formats import FORMATS, BatchColumns, grouped
 from pyhudi.streamer.sources.source import Batch, Fetched, Rejected, SourceSetting, SplitSource
 from pyhudi.table import HudiTable
 

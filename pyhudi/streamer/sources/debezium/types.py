@@ -24,7 +24,7 @@ import pyarrow.types as pt
 from pyhudi.errors import SchemaMismatch
 from pyhudi.formats.avro.schema import nullable_branch
 from pyhudi.java.floats import float_text
-from pyhudi.streamer.unavailable import UNAVAILABLE
+from pyhudi.streamer.sources.debezium.unavailable import UNAVAILABLE
 
 __all__ = ["SentType", "of_avro", "of_connect", "of_json", "shaped"]
 

@@ -15,8 +15,8 @@ from typing import Any
 from pyhudi.errors import ConfigError
 from pyhudi.model.options.aws_sources import KinesisOptions
 from pyhudi.streamer.sources.aws_calls import AwsCalls
-from pyhudi.streamer.sources.kinesis_positions import Position
-from pyhudi.streamer.sources.kinesis_records import UserRecord, user_records
+from pyhudi.streamer.sources.kinesis.positions import Position
+from pyhudi.streamer.sources.kinesis.records import UserRecord, user_records
 
 __all__ = ["ShardReading"]
 

@@ -25,8 +25,8 @@ from pyhudi.merge.combine import single_array
 from pyhudi.schema.projection import project
 from pyhudi.streamer.json_messages import Decoded, RowColumns, decode_json, read_in_parts, typed_columns
 from pyhudi.streamer.schemas import fetched_schema
-from pyhudi.streamer.sources.debezium_types import SentType, of_avro, of_connect, of_json, shaped
-from pyhudi.streamer.sources.kafka_formats import AvroValues, Events, EventValues
+from pyhudi.streamer.sources.debezium.types import SentType, of_avro, of_connect, of_json, shaped
+from pyhudi.streamer.sources.kafka.formats import AvroValues, Events, EventValues
 from pyhudi.streamer.sources.source import SourceSetting
 
 __all__ = ["MYSQL", "POSTGRES", "EventColumns", "event_values"]

@@ -31,8 +31,8 @@ from pyhudi.errors import ConfigError, CorruptFile, HudiError
 from pyhudi.result import plain
 from pyhudi.streamer.checkpoints import Start
 from pyhudi.streamer.json_messages import RowColumns
-from pyhudi.streamer.sources.jdbc_client import JdbcDatabase, open_database
-from pyhudi.streamer.sources.jdbc_rows import DatabaseTable, reflected, streamed
+from pyhudi.streamer.sources.jdbc.client import JdbcDatabase, open_database
+from pyhudi.streamer.sources.jdbc.rows import DatabaseTable, reflected, streamed
 from pyhudi.streamer.sources.source import Batch, SourceSetting
 
 __all__ = ["READ_ROWS", "JdbcSource"]

@@ -4,7 +4,7 @@
 
 A process may die between the commit and the deletion, and SQS may bring a message twice: such events are known by what
 the commit notes (`read_events.py`), bring no row, and their messages are deleted then. `S3EventsHoodieIncrSource` reads
-the files that the table names (`event_files.py`). Source: Hudi's S3EventsSource and S3EventsMetaSelector.
+the files that the table names (`files.py`). Source: Hudi's S3EventsSource and S3EventsMetaSelector.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from pyhudi.errors import ConfigError, HudiError
 from pyhudi.streamer.checkpoints import Start
 from pyhudi.streamer.json_messages import RowColumns, decode_json
 from pyhudi.streamer.sources.aws_calls import AwsCalls, Patience, aws_client
-from pyhudi.streamer.sources.date_folders import check_selector
-from pyhudi.streamer.sources.read_events import READ_EVENTS, ReadEvents, digest_of
+from pyhudi.streamer.sources.cloud_events.read_events import READ_EVENTS, ReadEvents, digest_of
+from pyhudi.streamer.sources.files.date_folders import check_selector
 from pyhudi.streamer.sources.source import Batch, Rejected, SourceSetting
 
 __all__ = ["S3Events"]

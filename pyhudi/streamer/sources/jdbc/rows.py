@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from pyhudi.errors import ConfigError, SchemaMismatch
-from pyhudi.streamer.sources.jdbc_client import JdbcDatabase
+from pyhudi.streamer.sources.jdbc.client import JdbcDatabase
 
 __all__ = ["DatabaseTable", "reflected", "streamed"]
 

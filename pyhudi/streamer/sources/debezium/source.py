@@ -1,6 +1,6 @@
 """Change events of Debezium in Kafka as a source: the table follows the database's. Source: Hudi's DebeziumSource.
 
-    events → rows with Hudi's columns of the event (`debezium_events.py`) → upsert, by the database's order of changes
+    events → rows with Hudi's columns of the event (`events.py`) → upsert, by the database's order of changes
 
 Deletes are rows whose `_change_operation_type` is `d`, which the merge rules of the table know.
 """
@@ -18,11 +18,11 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.merging import MERGE_MODE, ORDERING_FIELDS, PAYLOAD_CLASS, STRATEGY_ID
 from pyhudi.streamer.json_messages import Decoded, RowColumns
 from pyhudi.streamer.settings import PipelineSettings
-from pyhudi.streamer.sources.debezium_events import MYSQL, POSTGRES, event_values
-from pyhudi.streamer.sources.kafka import KafkaSource
-from pyhudi.streamer.sources.kafka_formats import Events, EventValues
+from pyhudi.streamer.sources.debezium.events import MYSQL, POSTGRES, event_values
+from pyhudi.streamer.sources.debezium.unavailable import filled_by_batch
+from pyhudi.streamer.sources.kafka.formats import Events, EventValues
+from pyhudi.streamer.sources.kafka.source import KafkaSource
 from pyhudi.streamer.sources.source import SourceSetting
-from pyhudi.streamer.unavailable import filled_by_batch
 
 if TYPE_CHECKING:
     from confluent_kafka import Message

@@ -1,4 +1,4 @@
-"""Kafka as a source: assigned offsets, never a group's. What values are says a format (`kafka_formats.py`).
+"""Kafka as a source: assigned offsets, never a group's. What values are says a format (`formats.py`).
 
     plan     offsets of the checkpoint → lost ones → end of the batch in each partition
     fetch    a part of these ranges → events → rows; by a task of Spark with a client of its own
@@ -20,10 +20,10 @@ from pyhudi.errors import ConfigError, StorageError
 from pyhudi.storage.clock import Clock
 from pyhudi.streamer.checkpoints import Start
 from pyhudi.streamer.json_messages import RowColumns, typed_columns
-from pyhudi.streamer.sources.kafka_client import client_settings, kafka_errors, kafka_library
-from pyhudi.streamer.sources.kafka_formats import AvroValues, Events, EventValues, JsonValues, TextValues
-from pyhudi.streamer.sources.kafka_offsets import OffsetRanges, Offsets, cut, dealt, offsets_of, text_of_offsets
-from pyhudi.streamer.sources.kafka_topic import TOPIC_ID, TopicId
+from pyhudi.streamer.sources.kafka.client import client_settings, kafka_errors, kafka_library
+from pyhudi.streamer.sources.kafka.formats import AvroValues, Events, EventValues, JsonValues, TextValues
+from pyhudi.streamer.sources.kafka.offsets import OffsetRanges, Offsets, cut, dealt, offsets_of, text_of_offsets
+from pyhudi.streamer.sources.kafka.topic_id import TOPIC_ID, TopicId
 from pyhudi.streamer.sources.source import Batch, Fetched, Rejected, SourceSetting, SplitSource
 
 if TYPE_CHECKING:

@@ -15,17 +15,17 @@ from pyhudi.errors import ConfigError
 from pyhudi.streamer.json_messages import Decoded, RowColumns
 from pyhudi.streamer.schemas import ProvidedColumns
 from pyhudi.streamer.settings import PipelineSettings
-from pyhudi.streamer.sources.kafka import KafkaSource
-from pyhudi.streamer.sources.kafka_client import client_settings
-from pyhudi.streamer.sources.kafka_formats import Events, decode_by_schema
-from pyhudi.streamer.sources.protobuf_columns import MessageColumns
-from pyhudi.streamer.sources.protobuf_messages import (
+from pyhudi.streamer.sources.kafka.client import client_settings
+from pyhudi.streamer.sources.kafka.formats import Events, decode_by_schema
+from pyhudi.streamer.sources.kafka.protobuf_columns import MessageColumns
+from pyhudi.streamer.sources.kafka.protobuf_messages import (
     CLASS_NAME,
     configured_message,
     is_named,
     protobuf_library,
     registered_message,
 )
+from pyhudi.streamer.sources.kafka.source import KafkaSource
 from pyhudi.streamer.sources.source import SourceSetting
 
 __all__ = ["ProtoKafka", "ProtobufValues", "columns_of_class"]

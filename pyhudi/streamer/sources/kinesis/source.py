@@ -12,9 +12,9 @@ from pyhudi.errors import ConfigError
 from pyhudi.streamer.checkpoints import Start
 from pyhudi.streamer.json_messages import RowColumns
 from pyhudi.streamer.sources.aws_calls import AwsCalls, Patience, aws_client
-from pyhudi.streamer.sources.kinesis_positions import Position, positions_of, text_of_positions
-from pyhudi.streamer.sources.kinesis_records import rows_of_records
-from pyhudi.streamer.sources.kinesis_shards import ShardReading
+from pyhudi.streamer.sources.kinesis.positions import Position, positions_of, text_of_positions
+from pyhudi.streamer.sources.kinesis.records import rows_of_records
+from pyhudi.streamer.sources.kinesis.shards import ShardReading
 from pyhudi.streamer.sources.source import Batch, SourceSetting
 
 __all__ = ["LOST_SHARDS", "SINCE", "JsonKinesis"]

@@ -13,7 +13,7 @@ from pyhudi.errors import ConfigError, HudiError, StorageError
 from pyhudi.formats.avro.decode import AvroDecoder
 from pyhudi.streamer.json_messages import Decoded, RowColumns, decode_json, read_in_parts, typed_columns
 from pyhudi.streamer.schemas import fetched_schema
-from pyhudi.streamer.sources.kafka_client import client_settings
+from pyhudi.streamer.sources.kafka.client import client_settings
 from pyhudi.streamer.sources.source import Rejected, SourceSetting
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from pyhudi.storage import open_storage
 from pyhudi.storage.base import FileInfo, Storage
 from pyhudi.streamer.checkpoints import Start
 from pyhudi.streamer.json_messages import RowColumns, typed_columns
-from pyhudi.streamer.sources.date_folders import DateFolders
-from pyhudi.streamer.sources.file_formats import (
+from pyhudi.streamer.sources.files.date_folders import DateFolders
+from pyhudi.streamer.sources.files.formats import (
     BatchColumns,
     RowsOfFile,
     avro_rows,

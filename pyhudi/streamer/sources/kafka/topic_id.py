@@ -6,7 +6,7 @@ import logging
 from concurrent.futures import TimeoutError as NoAnswer
 from typing import TYPE_CHECKING, Any
 
-from pyhudi.streamer.sources.kafka_client import ClientSettings, kafka_library
+from pyhudi.streamer.sources.kafka.client import ClientSettings, kafka_library
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient

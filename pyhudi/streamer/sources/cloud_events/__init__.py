@@ -1,0 +1,1 @@
+"""Events of object stores, and the files that they name."""

@@ -1,0 +1,1 @@
+"""Change events of Debezium, from topics of Kafka."""

@@ -1,0 +1,1 @@
+"""Streams of Kinesis as a source."""
