@@ -45,14 +45,22 @@ def made(bootstrap: str, topic: str, *, again: bool = False) -> None:
             time.sleep(0.1)
 
 
+def config(tmp_path: Path, bootstrap: str, topic: str) -> dict[str, Any]:
+    return {
+        "target-base-path": str(tmp_path / "t"), "record_key": "id", "source-class": "JsonKafkaSource", "op": "INSERT",
+        "hoodie.streamer.source.kafka.topic": topic, "bootstrap.servers": bootstrap, "auto.offset.reset": "earliest",
+    }  # fmt: skip
+
+
+def ids(tmp_path: Path) -> list[int]:
+    return sorted(HudiTable.open(tmp_path / "t").scan(["id"]).to_arrow().column("id").to_pylist())
+
+
 def test_a_topic_that_was_recreated_is_noticed_by_its_id_and_a_poll_that_finds_nothing_is_quick(
     bootstrap: str, tmp_path: Path
 ) -> None:
     topic = f"orders-{uuid.uuid4().hex[:8]}"
-    settings: dict[str, Any] = {
-        "target-base-path": str(tmp_path / "t"), "record_key": "id", "source-class": "JsonKafkaSource", "op": "INSERT",
-        "hoodie.streamer.source.kafka.topic": topic, "bootstrap.servers": bootstrap, "auto.offset.reset": "earliest",
-    }  # fmt: skip
+    settings = config(tmp_path, bootstrap, topic)
     made(bootstrap, topic)
     sent(bootstrap, topic, 1, 2)
     assert Streamer(settings).run(until_empty=True).rows == 2
@@ -69,5 +77,31 @@ def test_a_topic_that_was_recreated_is_noticed_by_its_id_and_a_poll_that_finds_n
         assert streamer.run().rounds == 0
         took_s.append(time.perf_counter() - began_s)
     assert min(took_s) < 0.05
-    found = HudiTable.open(tmp_path / "t").scan(meta_columns=False).to_arrow()
-    assert sorted(found.column("id").to_pylist()) == [1, 2, 3, 4, 5]
+    assert ids(tmp_path) == [1, 2, 3, 4, 5]
+
+
+def test_events_of_transactions_come_when_they_are_committed_and_aborted_ones_never(
+    bootstrap: str, tmp_path: Path
+) -> None:
+    topic = f"orders-{uuid.uuid4().hex[:8]}"
+    made(bootstrap, topic)
+    producer = kafka.Producer({"bootstrap.servers": bootstrap, "transactional.id": topic})
+    producer.init_transactions(30)
+    settings = config(tmp_path, bootstrap, topic)
+
+    def send(*numbers: int) -> None:
+        producer.begin_transaction()
+        for number in numbers:
+            producer.produce(topic, json.dumps({"id": number}), partition=0)
+        assert producer.flush(30) == 0
+
+    send(1, 2)
+    producer.commit_transaction(30)
+    send(3, 4)
+    producer.abort_transaction(30)
+    send(5)
+    assert Streamer(settings).run(until_empty=True).rows == 2
+    producer.commit_transaction(30)
+    assert Streamer(settings).run(until_empty=True).rows == 1
+    assert Streamer(settings).run(until_empty=True).rounds == 0
+    assert ids(tmp_path) == [1, 2, 5]

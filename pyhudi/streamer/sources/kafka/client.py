@@ -22,6 +22,7 @@ _JAVA_STORES = {
     "ssl.keystore.location": "ssl.keystore.location of PKCS#12, or ssl.certificate.location and ssl.key.location",
     "ssl.truststore.password": "ssl.ca.location, which needs none",
 }
+_FETCH_WAIT_MS = "50"
 _JAAS = "sasl.jaas.config"
 _JAAS_FORM = re.compile(r'(?:Plain|Scram)LoginModule\b.*?username="([^"]*)".*?password="([^"]*)"', re.DOTALL)
 _OURS = {
@@ -77,6 +78,8 @@ def client_settings(settings: PipelineSettings) -> ClientSettings:
     if not (java_settings.get("bootstrap.servers") or java_settings.get("test.mock.num.brokers")):
         raise ConfigError(f'{settings.place}: bootstrap.servers is missing: "bootstrap.servers" = "host:9092".')
     java_settings.setdefault("group.id", "pyhudi-streamer")  # the client requires one; nothing is committed to it
+    # The first fetch of a round waits behind the last one of the round before, which finds nothing.
+    java_settings.setdefault("fetch.wait.max.ms", _FETCH_WAIT_MS)
     return ClientSettings({**java_settings, **_OURS}, reset == "latest", registry)
 
 

@@ -268,8 +268,10 @@ class KafkaSource(SplitSource[_Plan, OffsetRanges]):
                     continue
                 if error.code() != codes._PARTITION_EOF:
                     raise self._library.KafkaException(error)
-                if partition in open_partitions:
-                    positions[partition] = max(positions[partition], min(ends[partition], offset))
+                # Marks of transactions may follow the last event. The broker had an offset at the end of the range: an
+                # EOF before it is of an earlier assignment, or of a partition that was cut, as the next plan says.
+                if partition in open_partitions and offset >= ends[partition]:
+                    positions[partition] = ends[partition]
                     open_partitions.discard(partition)
                 continue
             if partition not in open_partitions or offset < positions[partition]:
