@@ -1,7 +1,8 @@
 """Kafka JSON into a merge-on-read table with a bucket index: `python -m bench.streamer_bench [--events N]`.
 
-Three contestants take the same topic in turns, each in a process of its own on two cores: the Streamer on Spark, the
-Streamer in one process, and Structured Streaming of Spark 3.5 into Apache Hudi 1.2.0. Each takes a small topic first,
+The contestants take the same topic in turns, each in a process of its own on two cores: the Streamer on Spark, where
+the driver writes small batches; the same with all writes by tasks; the Streamer in one process; and Structured
+Streaming of Spark 3.5 into Apache Hudi 1.2.0. Each takes a small topic first,
 so that its session is warm. It needs the folder `shared` beside the checkout (services/kafka, judge).
 """
 
@@ -15,7 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +64,7 @@ def produce(bootstrap: str, topic: str, events: int) -> None:
 # ---- contestants: each runs in its own process, and prints the seconds
 
 
-def pyhudi_streamer(bootstrap: str, topic: str, path: str, batch: int, spark: Any) -> None:
+def pyhudi_streamer(bootstrap: str, topic: str, path: str, batch: int, spark: Any, engine: str = "auto") -> None:
     """The Streamer, on Spark or in this process."""
     from pyhudi import Streamer
 
@@ -76,6 +78,7 @@ def pyhudi_streamer(bootstrap: str, topic: str, path: str, batch: int, spark: An
             "hoodie.streamer.kafka.source.maxEvents": batch,
             "bootstrap.servers": bootstrap,
             "auto.offset.reset": "earliest",
+            "hoodie.pyhudi.engine": engine,
         },
         spark=spark,
     )
@@ -119,9 +122,11 @@ def session(more: Mapping[str, str]) -> Any:
 
 def contestant(name: str, bootstrap: str, topic: str, folder: str, batch: int, jars: str) -> None:
     """Warm up, and take the topic."""
-    spark, run = None, pyhudi_streamer
-    if name == "pyhudi on Spark":
+    spark: Any = None
+    run: Callable[..., None] = pyhudi_streamer
+    if name.startswith("pyhudi on Spark"):
         spark = session({})
+        run = partial(pyhudi_streamer, engine="spark" if name.endswith("tasks") else "auto")
     elif name == "hudi":
         run = hudi
         spark = session(
@@ -151,7 +156,7 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=400_000)
     parser.add_argument("--batch", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--only", default="pyhudi on Spark,pyhudi,hudi")
+    parser.add_argument("--only", default="pyhudi on Spark,pyhudi on Spark by tasks,pyhudi,hudi")
     parser.add_argument("--contestant", nargs=6)
     given = parser.parse_args()
     if given.contestant:

@@ -434,7 +434,7 @@ def test_a_transformer_gets_the_rows_and_what_was_not_sent_is_filled_behind_it(
 
 # ---- the page
 
-PAGE = (ROOT / "docs" / "debezium.md").read_text()
+PAGE = (ROOT / "docs" / "streamer" / "debezium.md").read_text()
 
 
 @pytest.mark.parametrize("language", ["toml", "properties"])

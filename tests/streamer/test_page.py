@@ -1,4 +1,4 @@
-"""The pipelines of docs/streamer.md and of docs/coming-from/hoodiestreamer.md run as they are."""
+"""The pipelines of docs/streamer.md, of the pages of its sources and of HoodieStreamer's page run as they are."""
 
 from __future__ import annotations
 
@@ -20,13 +20,21 @@ from pyhudi.storage import MemoryStorage
 from pyhudi.streamer.settings import load_settings
 from pyhudi.streamer.sources.cloud_events import s3_queue as s3_events
 from pyhudi.streamer.sources.kinesis import source as kinesis
+from pyhudi.streamer.sources.registry import SOURCES
 from tests.support.kinesis import Kinesis
 from tests.support.pages import examples
 from tests.support.registry import registry_of
 from tests.support.source import ROOT
 from tests.support.sqs import Queue, s3_event
 
-PIPELINES = re.findall(r"^```toml\n(.*?)^```", (ROOT / "docs" / "streamer.md").read_text(), re.M | re.S)
+PAGES = sorted((ROOT / "docs" / "streamer").glob("*.md"))
+OF_DEBEZIUM = "debezium.md"  # whose pipelines run in test_debezium.py
+PIPELINES = [
+    pipeline
+    for page in [ROOT / "docs" / "streamer.md", *PAGES]
+    if page.name != OF_DEBEZIUM
+    for pipeline in re.findall(r"^```toml\n(.*?)^```", page.read_text(), re.M | re.S)
+]
 SEVERAL = [PIPELINES.pop(at) for at, text in reversed(list(enumerate(PIPELINES))) if "[tables." in text]
 OTHER = (ROOT / "docs" / "coming-from" / "hoodiestreamer.md").read_text()
 PARCELS = [b"\0\0\0\0\1\0" + b"\x08" + bytes([number]) for number in (1, 2)]  # schema 1, first message, field 1
@@ -111,6 +119,16 @@ def test_a_pipeline_of_the_page_takes_at_most_15_lines_and_brings_its_rows(
     streamer.close()
 
 
+def test_each_source_has_a_page_with_a_pipeline_that_the_overview_names() -> None:
+    overview = (ROOT / "docs" / "streamer.md").read_text()
+    names = set(re.findall(r'^source-class = "(\w+)"', "\n".join(page.read_text() for page in PAGES), re.M))
+
+    assert set(re.findall(r"\]\(streamer/([\w-]+\.md)\)", overview)) >= {page.name for page in PAGES}
+    assert [name for name in names if f"`{name}`" not in overview] == []
+    assert sorted(name for name in SOURCES.entries if f"`{name}`" not in overview) == []
+    assert [page.name for page in PAGES if not re.search(r"^```(toml|python)$", page.read_text(), re.M)] == []
+
+
 def test_the_configuration_of_several_tables_takes_at_most_15_lines_and_fills_all_of_them(places: Path) -> None:
     (text,) = SEVERAL
     assert len(text.splitlines()) <= 15
@@ -127,9 +145,10 @@ def test_the_configuration_of_several_tables_takes_at_most_15_lines_and_fills_al
 def test_the_source_of_ones_own_on_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = ModuleType("page_of_pipelines")
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    (code,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / "streamer.md").read_text(), re.M | re.S)
-    assert examples("docs/streamer")
-    exec(compile(code.replace("/tmp/", f"{tmp_path}/"), "docs/streamer.md", "exec"), vars(module))
+    page = ROOT / "docs" / "streamer" / "own-source.md"
+    (code,) = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.M | re.S)
+    assert examples("docs/streamer/own-source")
+    exec(compile(code.replace("/tmp/", f"{tmp_path}/"), str(page), "exec"), vars(module))
 
     assert HudiTable.open(tmp_path / "numbers").scan().count() == 90
     assert "# → 90" in code

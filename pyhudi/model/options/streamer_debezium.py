@@ -1,4 +1,4 @@
-"""Options of Debezium's change events as a source of the Streamer. Source: docs/debezium.md."""
+"""Options of Debezium's change events as a source of the Streamer. Source: docs/streamer/debezium.md."""
 
 from __future__ import annotations
 

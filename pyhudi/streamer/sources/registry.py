@@ -51,7 +51,7 @@ def open_source(setting: SourceSetting) -> RowSource:
     if name.rpartition(".")[2] in NOT_YET:
         raise ConfigError(
             f"{setting.settings.place}: source-class={name}: Hudi has this source, this release of PyHudi reads "
-            f"{', '.join(_ROWS)}, and a class of your own (docs/streamer.md)."
+            f"{', '.join(_ROWS)}, and a class of your own (docs/streamer/own-source.md)."
         )
     made = SOURCES.load(name)
     source: RowSource = OwnSource(made, setting) if ":" in SOURCES.canonical(name) else made(setting)

@@ -132,7 +132,7 @@ def open_database(settings: PipelineSettings) -> JdbcDatabase:
     if not options.url.startswith("jdbc:") or kind is None:
         raise ConfigError(
             f"{settings.place}: hoodie.streamer.jdbc.url: expected jdbc: and one of {', '.join(_KINDS)}; found "
-            f"{word!r:.40}. Other databases: a source of your own (docs/streamer.md)."
+            f"{word!r:.40}. Other databases: a source of your own (docs/streamer/own-source.md)."
         )
     library = _library(kind)
     if word == "sqlite":
