@@ -88,6 +88,11 @@ def _main(tokens: list[str]) -> int:
             return _answered(*match)
     except BrokenPipeError:
         raise
+    except RuntimeError as error:
+        # Before 3.12 Python wraps what ends the definition of a class, such as one that is imported right now.
+        if isinstance(error.__cause__, KeyboardInterrupt | SystemExit):
+            raise error.__cause__ from None
+        return _failed(error, tokens)
     except Exception as error:
         return _failed(error, tokens)
 

@@ -101,7 +101,7 @@ class TableRounds:
             if one is not None and one.written is not None:
                 self._services.request()
             self.say(told, self._services.said())
-        is_empty = not moved or self._opened().reads_all or options.skips_checkpoint
+        is_empty = (not moved and not ends.is_set()) or self._opened().reads_all or options.skips_checkpoint
         self.is_done = is_empty if until_empty else not options.is_continuous
         if options.is_continuous and self._termination is not None and self._termination.should_shutdown(moved):
             _log.info("%s: %s ends the run", self.settings.target, options.runs.termination)

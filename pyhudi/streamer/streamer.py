@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from pyhudi.completed import unnamed
 from pyhudi.errors import HudiError
 from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.streamer.results import StreamerCheck, StreamerRun, TablesFailed, sum_of
@@ -58,6 +59,9 @@ class Streamer:
         and of two runs on one table each batch is that of one of them. Several tables have their rounds in turn. One
         that fails does not stop the others; a continuous run tries it again, and ends when all have failed.
 
+        SIGTERM lets the batch end that is being written. It is the end of a continuous run; another run with rounds to
+        come hands it on to the handler that the program had before, by default to the process's end.
+
         Args:    until_empty: go on until the source has nothing new. told: is told a line about each round.
         Returns: what was done.
         Raises:  HudiError; the batches before are in the table, and nothing of the one that failed is. TablesFailed:
@@ -65,7 +69,8 @@ class Streamer:
         """
         for table in self._tables.values():
             table.begin()
-        with self._ending_by_sigterm():
+        # No error says "don't run the call again": another run goes on from the newest checkpoint.
+        with unnamed(), self._ending_by_sigterm(until_empty):
             try:
                 self._turns(told, until_empty)
             finally:
@@ -146,14 +151,22 @@ class Streamer:
         raise error
 
     @contextmanager
-    def _ending_by_sigterm(self) -> Iterator[None]:
-        """SIGTERM lets the batch end that is being written. Only a main thread has signals."""
+    def _ending_by_sigterm(self, until_empty: bool) -> Iterator[None]:
+        """SIGTERM lets the batch end that is being written. Only a main thread has signals.
+
+        It is the end of a continuous run. Another run with rounds to come is not complete, and the program must not go
+        on as if it were: the signal goes to the handler that was there before.
+        """
         self._ends.clear()
         if threading.current_thread() is not threading.main_thread():
             yield
             return
 
+        is_signalled = False
+
         def end(number: int, frame: FrameType | None) -> None:
+            nonlocal is_signalled
+            is_signalled = True
             self._ends.set()
 
         before = signal.signal(signal.SIGTERM, end)
@@ -161,3 +174,5 @@ class Streamer:
             yield
         finally:
             signal.signal(signal.SIGTERM, before)
+        if is_signalled and any(until_empty or not one.settings.options.is_continuous for one in self._left()):
+            signal.raise_signal(signal.SIGTERM)

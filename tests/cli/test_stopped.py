@@ -93,3 +93,26 @@ def test_a_signal_after_the_commit_ends_with_a_code_of_its_own_and_names_the_ins
         "don't run the call again\n"
     )
     assert HudiTable.open(path).count() == 2
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_while_python_defines_a_class_has_the_same_code(
+    number: signal.Signals, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Field:
+        def __set_name__(self, owner: type, name: str) -> None:
+            signal.raise_signal(number)
+
+    def imported(*_: object) -> NoReturn:
+        type("Imported", (), {"field": Field()})
+        raise AssertionError("the handler raises")
+
+    monkeypatch.setattr("pyhudi.cli.main._answered", imported)
+    handlers = {one: signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGINT)}
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        assert main(["table", "health", "x"]) == code
+    finally:
+        for one, handler in handlers.items():
+            signal.signal(one, handler)
+    assert "unexpected" not in capsys.readouterr().err

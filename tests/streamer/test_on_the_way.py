@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -200,11 +201,11 @@ def test_a_row_without_its_key_is_named(tmp_path: Path) -> None:
         Streamer(config(tmp_path, {"id": 1, "v": 1}, {"v": 2})).run()
 
 
-def test_sigterm_ends_a_continuous_run_after_its_batch_with_exit_code_0(tmp_path: Path) -> None:
-    settings = config(tmp_path, {"id": 1, "v": 1})
+def ended_by_sigterm(tmp_path: Path, *words: str, settings: Mapping[str, object]) -> tuple[int, str, str]:
+    """`pyhudi stream`, with SIGTERM behind its first batch: its exit code, and what it prints."""
     path = tmp_path / "p.properties"
     path.write_text("\n".join(f"{key}={value}" for key, value in settings.items()))
-    command = [sys.executable, "-m", "pyhudi.cli", "stream", str(path), "--option", "hoodie.streamer.continuous=true"]
+    command = [sys.executable, "-m", "pyhudi.cli", "stream", str(path), *words]
     running = subprocess.Popen(
         command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
     )
@@ -212,7 +213,47 @@ def test_sigterm_ends_a_continuous_run_after_its_batch_with_exit_code_0(tmp_path
     line = running.stderr.readline()
     running.send_signal(signal.SIGTERM)
     out, err = running.communicate(timeout=60)
-
     assert "1 rows," in line, line + err
-    assert running.returncode == 0, err
+    return running.returncode, out, err
+
+
+def test_sigterm_ends_a_continuous_run_after_its_batch_with_exit_code_0(tmp_path: Path) -> None:
+    code, out, err = ended_by_sigterm(
+        tmp_path, "--option", "hoodie.streamer.continuous=true", settings=config(tmp_path, {"id": 1, "v": 1})
+    )
+
+    assert code == 0, err
     assert out.startswith("1 rows in 1 commits")
+
+
+def files_of_three_times(tmp_path: Path) -> dict[str, Any]:
+    settings: dict[str, Any] = {}
+    for number in range(3):
+        settings = config(tmp_path, {"id": number})
+        os.utime(tmp_path / "in" / f"f{number}", (1000 + number, 1000 + number))
+    return settings
+
+
+def test_sigterm_that_cuts_a_run_until_empty_short_is_its_exit_code(tmp_path: Path) -> None:
+    settings = {**files_of_three_times(tmp_path), "source-limit": 1, "min-sync-interval-seconds": 1}
+    code, _, err = ended_by_sigterm(tmp_path, "--until-empty", settings=settings)
+
+    assert code == 143, err
+    assert "ended by SIGTERM" in err
+    assert "don't run" not in err
+    assert HudiTable.open(tmp_path / "t").scan().count() < 3
+
+
+def test_a_program_does_not_go_on_as_if_a_run_that_sigterm_cut_short_were_complete(tmp_path: Path) -> None:
+    handed_on: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: handed_on.append(number))
+    try:
+        streamer = Streamer({**files_of_three_times(tmp_path), "source-limit": 1})
+
+        assert streamer.run(until_empty=True, told=lambda line: signal.raise_signal(signal.SIGTERM)).rounds == 1
+        assert handed_on == [signal.SIGTERM]
+        assert streamer.run(told=lambda line: signal.raise_signal(signal.SIGTERM)).rounds == 1
+        assert handed_on == [signal.SIGTERM]  # a single round is complete
+        assert streamer.run(until_empty=True).rounds == 1
+    finally:
+        signal.signal(signal.SIGTERM, before)
