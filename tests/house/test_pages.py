@@ -39,7 +39,7 @@ ELSEWHERE = {
     "docs/engines": "tests/house/test_pages.py",
     "docs/libraries": "tests/house/test_pages.py",
     "docs/repairs": "tests/house/test_pages.py",
-    "docs/streamer": "tests/streamer/test_page.py",
+    "docs/streamer/own-source": "tests/streamer/test_page.py",
     "docs/dbt": "tests/spark/test_dbt.py",
     "docs/tutorial": "tests/house/test_guides.py",
     "docs/coming-from/hudi-spark": "tests/spark/test_readme.py",
