@@ -41,7 +41,8 @@ _LOADS = {
     "dynamodb": "import boto3; from pyhudi.locks import dynamodb",
     "zookeeper": "from pyhudi.locks import zookeeper; zookeeper._kazoo()",
     "glue": (
-        "from pyhudi.model.options.syncing import SyncOptions; from pyhudi.model.options.glue_sync import GlueOptions;"
+        "from pyhudi.model.options.catalogs.syncing import SyncOptions;"
+        "from pyhudi.model.options.catalogs.glue import GlueOptions;"
         "from pyhudi.sync.glue import open_glue; open_glue(SyncOptions(glue=GlueOptions(region='us-east-1')))"
     ),
     "hive": "from pyhudi.storage.hive_metastore import HiveModules; HiveModules('It needs')",

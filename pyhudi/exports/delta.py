@@ -32,7 +32,7 @@ from pyhudi.exports.footer_bounds import bounds_in_footer, footer_of
 from pyhudi.exports.target import MustBeMadeAgain, Outrun
 from pyhudi.filegroup.stats import side_by_side
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.options.exporting import ExportOptions
+from pyhudi.model.options.catalogs.exporting import ExportOptions
 from pyhudi.redaction import without_secrets
 from pyhudi.storage.other_clients import deltalake_options
 

@@ -20,7 +20,7 @@ from pyhudi.exports.sayable import check_exportable
 from pyhudi.exports.target import FORMATS, ExportTarget, MustBeMadeAgain, Outrun
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
-from pyhudi.model.options.exporting import ExportOptions, check_export_library
+from pyhudi.model.options.catalogs.exporting import ExportOptions, check_export_library
 from pyhudi.services.clean.exported import note_export
 from pyhudi.storage.base import Storage
 from pyhudi.warnings import warn_caller

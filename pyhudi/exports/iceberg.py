@@ -25,8 +25,8 @@ from pyhudi.exports.target import MustBeMadeAgain, Outrun
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.filenames import SCHEMA_FOLDER, base_file_parts
 from pyhudi.model.keys import META_COLUMNS
-from pyhudi.model.options.exporting import ExportOptions
-from pyhudi.model.options.iceberg import IcebergOptions, key_of_iceberg
+from pyhudi.model.options.catalogs.exporting import ExportOptions
+from pyhudi.model.options.catalogs.iceberg import IcebergOptions, key_of_iceberg
 from pyhudi.queries.plan import schema_history
 from pyhudi.redaction import without_secrets
 from pyhudi.schema.internal import InternalSchema, schema_as_of

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pyhudi.errors import ConfigError, MissingLibrary, StorageError
-from pyhudi.model.options.iceberg import ICEBERG_CATALOG_PREFIX, IcebergOptions
+from pyhudi.model.options.catalogs.iceberg import ICEBERG_CATALOG_PREFIX, IcebergOptions
 from pyhudi.redaction import is_secret, without_secrets
 from pyhudi.storage.base import Storage
 from pyhudi.storage.other_clients import pyiceberg_properties

@@ -8,7 +8,7 @@ from typing import Protocol
 from pyhudi.errors import WriteConflict
 from pyhudi.exports.commits import ExportCommit, ExportedState
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.options.exporting import ExportOptions
+from pyhudi.model.options.catalogs.exporting import ExportOptions
 from pyhudi.registry import Registry
 
 __all__ = ["FORMATS", "ExportTarget", "MustBeMadeAgain", "Outrun"]

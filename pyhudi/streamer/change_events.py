@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyhudi.errors import ConfigError
 from pyhudi.expressions.predicates import columns_of
 from pyhudi.expressions.where import parse_where
-from pyhudi.model.options.streamer_changes import ApplyOptions
+from pyhudi.model.options.streamer.changes import ApplyOptions
 from pyhudi.streamer.settings import PipelineSettings
 from pyhudi.table.change_flow import ChangeFlow
 

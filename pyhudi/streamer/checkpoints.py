@@ -22,7 +22,7 @@ from pyhudi.actions.streamer_checkpoints import (
     StreamerCheckpoint,
 )
 from pyhudi.errors import ConfigError
-from pyhudi.model.options.streamer import StreamerOptions
+from pyhudi.model.options.streamer.streamer import StreamerOptions
 from pyhudi.model.options.streaming import STREAMER_AFTER, STREAMER_NOTES
 
 __all__ = ["Start", "batch_options", "start_of"]

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError
-from pyhudi.model.options.streamer_runs import SchemaChangeOptions
+from pyhudi.model.options.streamer.runs import SchemaChangeOptions
 from pyhudi.registry import Registry
 from pyhudi.streamer.settings import PipelineSettings
 

@@ -21,8 +21,8 @@ from pyhudi.model.options import KEYWORDS, OPTIONS, OptionScope, OptionSpec, Sup
 from pyhudi.model.options.catalogue import find_spec
 from pyhudi.model.options.declare import specs_of
 from pyhudi.model.options.spec import ON_READ, text_of
-from pyhudi.model.options.streamer import STREAMER_PREFIX, StreamerOptions
-from pyhudi.model.options.streamer_tables import TablesOptions
+from pyhudi.model.options.streamer.streamer import STREAMER_PREFIX, StreamerOptions
+from pyhudi.model.options.streamer.tables import TablesOptions
 from pyhudi.storage import open_storage
 
 __all__ = [

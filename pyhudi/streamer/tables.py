@@ -13,7 +13,7 @@ from dataclasses import replace
 from pyhudi.errors import ConfigError
 from pyhudi.model.options import streamer_options
 from pyhudi.model.options.declare import own_specs
-from pyhudi.model.options.streamer_tables import TablesOptions
+from pyhudi.model.options.streamer.tables import TablesOptions
 from pyhudi.streamer.settings import (
     Config,
     Entry,

@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyhudi.errors import ConfigError, PathNotFound, UnsupportedTable
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.filenames import META_FOLDER
-from pyhudi.model.options.bigquery_sync import BigQueryOptions, key_of_bigquery
+from pyhudi.model.options.catalogs.bigquery import BigQueryOptions, key_of_bigquery
 from pyhudi.model.options.spec import HudiOptionWarning
 from pyhudi.queries.schema import read_schema
 from pyhudi.sync.definitions import same_place

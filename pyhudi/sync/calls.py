@@ -11,8 +11,8 @@ from difflib import get_close_matches
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
-from pyhudi.model.options.bigquery_sync import BigQueryOptions
-from pyhudi.model.options.syncing import SyncOptions, check_sync_library
+from pyhudi.model.options.catalogs.bigquery import BigQueryOptions
+from pyhudi.model.options.catalogs.syncing import SyncOptions, check_sync_library
 from pyhudi.queries.query import Query
 from pyhudi.registry import Registry
 from pyhudi.storage.base import Storage

@@ -20,7 +20,7 @@ import pyarrow as pa
 from pyhudi.errors import ConfigError, UnsupportedTable
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.keys import META_COLUMNS
-from pyhudi.model.options.syncing import SyncOptions, key_of_sync
+from pyhudi.model.options.catalogs.syncing import SyncOptions, key_of_sync
 from pyhudi.queries.schema import read_schema
 from pyhudi.sync.catalog import CatalogColumn, CatalogTable, FileFormat
 from pyhudi.sync.columns import hive_columns, hive_type, spark_schema_text

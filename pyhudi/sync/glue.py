@@ -13,8 +13,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 from pyhudi.errors import ConfigError, StorageError
-from pyhudi.model.options.glue_sync import GlueOptions
-from pyhudi.model.options.syncing import SyncOptions
+from pyhudi.model.options.catalogs.glue import GlueOptions
+from pyhudi.model.options.catalogs.syncing import SyncOptions
 from pyhudi.storage.aws_session import aws_session
 from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.sync.catalog import (

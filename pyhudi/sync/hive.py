@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from pyhudi.errors import StorageError
-from pyhudi.model.options.syncing import SyncOptions
+from pyhudi.model.options.catalogs.syncing import SyncOptions
 from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.storage.hive_metastore import HiveModules, connection
 from pyhudi.sync.catalog import (

@@ -15,7 +15,7 @@ from functools import partial
 
 from pyhudi.errors import ConfigError
 from pyhudi.model.keys import HIVE_DEFAULT_PARTITION
-from pyhudi.model.options.syncing import key_of_sync
+from pyhudi.model.options.catalogs.syncing import key_of_sync
 from pyhudi.model.table_config import TableConfig
 from pyhudi.sync.catalog import PartitionValues
 

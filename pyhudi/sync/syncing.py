@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from pyhudi.errors import ConfigError, HudiError, SchemaMismatch, StorageError, TableExists
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import Instant
-from pyhudi.model.options.syncing import SyncOptions
+from pyhudi.model.options.catalogs.syncing import SyncOptions
 from pyhudi.sync.catalog import Alteration, Catalog, CatalogTable, Located, PartitionValues
 from pyhudi.sync.changes import Changes, Synced, changes_since
 from pyhudi.sync.definitions import COMPLETED, SPARK_PART, SYNCED, Definitions, definitions_of, same_place

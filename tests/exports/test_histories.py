@@ -14,7 +14,7 @@ from deltalake import DeltaTable, write_deltalake
 from pyhudi import ConfigError, HudiTable, StorageError, TableExists, UnsupportedTable, bootstrap, write_hudi
 from pyhudi.errors import MissingLibrary
 from pyhudi.exports.commits import ExportedState, load_pending
-from pyhudi.model.options import exporting
+from pyhudi.model.options.catalogs import exporting
 from tests.support.exports.delta import assert_equal, by_delta, instants, live_files, rows
 
 OFF = {"hoodie.metadata.enable": "false", "hoodie.clean.automatic": "false"}

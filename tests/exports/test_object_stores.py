@@ -17,8 +17,8 @@ from pyhudi.errors import ConfigError, StorageError, UnsupportedTable
 from pyhudi.exports.delta import DeltaTarget, open_delta
 from pyhudi.exports.iceberg_catalog import open_catalog
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.options.exporting import ExportOptions
-from pyhudi.model.options.iceberg import IcebergOptions
+from pyhudi.model.options.catalogs.exporting import ExportOptions
+from pyhudi.model.options.catalogs.iceberg import IcebergOptions
 from pyhudi.storage import Storage, open_storage
 from pyhudi.storage.arrow import ArrowStorage
 from pyhudi.storage.memory import MemoryStorage

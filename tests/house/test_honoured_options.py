@@ -79,10 +79,10 @@ def test_giving_an_honoured_option_changes_what_the_call_asks_for(spec: OptionSp
 
 def option_classes() -> Iterator[type]:
     """The dataclasses that options are parsed into."""
-    for module in pkgutil.iter_modules(package.__path__):
-        if module.name in ("__main__", "declare", "spec"):  # the table itself
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        if module.name.rpartition(".")[2] in ("__main__", "declare", "spec"):  # the table itself
             continue
-        loaded = import_module(f"{package.__name__}.{module.name}")
+        loaded = import_module(module.name)
         for kind in vars(loaded).values():
             if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == loaded.__name__:
                 yield kind

@@ -29,8 +29,8 @@ from pyhudi.model.options import (
 from pyhudi.model.options.concurrency import RETRIES_BY_DEFAULT, ConcurrencyOptions
 from pyhudi.model.options.declare import specs_of
 from pyhudi.model.options.not_honoured import options_not_honoured
-from pyhudi.model.options.streamer import StreamerOptions
-from pyhudi.model.options.streamer_runs import ROUNDS_WITHOUT_DATA
+from pyhudi.model.options.streamer.runs import ROUNDS_WITHOUT_DATA
+from pyhudi.model.options.streamer.streamer import StreamerOptions
 from pyhudi.model.table_format import TableFormat
 from tests.support.source import modules
 

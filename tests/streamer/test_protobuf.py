@@ -16,7 +16,7 @@ import pytest
 
 from pyhudi import HudiTable, Streamer
 from pyhudi.errors import ConfigError, MissingLibrary, SchemaMismatch
-from pyhudi.model.options.streamer_protobuf import ProtobufOptions
+from pyhudi.model.options.streamer.protobuf import ProtobufOptions
 from tests.support.registry import registry_of
 
 pytest.importorskip("google.protobuf")

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from pyhudi.errors import StorageError
-from pyhudi.model.options.syncing import SyncOptions
+from pyhudi.model.options.catalogs.syncing import SyncOptions
 from pyhudi.registry import Registry
 from pyhudi.sync import calls
 from pyhudi.sync.catalog import Alteration, Catalog, CatalogColumn, CatalogTable, FileFormat, Located, PartitionValues

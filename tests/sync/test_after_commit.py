@@ -13,7 +13,8 @@ import pytest
 from pyhudi import HudiTable, write_hudi
 from pyhudi.cli.main import main
 from pyhudi.errors import ConfigError, MissingLibrary, StorageError
-from pyhudi.model.options import WriteOptions, syncing
+from pyhudi.model.options import WriteOptions
+from pyhudi.model.options.catalogs import syncing
 from pyhudi.sync import calls
 from pyhudi.sync.catalog import CatalogTable
 from tests.support.catalogs import MemoryCatalog

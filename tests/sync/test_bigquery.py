@@ -14,7 +14,7 @@ from pyhudi.cli.main import main
 from pyhudi.errors import ConfigError, StorageError, UnsupportedTable
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import HudiOptionWarning
-from pyhudi.model.options.bigquery_sync import BigQueryOptions
+from pyhudi.model.options.catalogs.bigquery import BigQueryOptions
 from pyhudi.storage import open_storage
 from pyhudi.sync import bigquery
 

@@ -19,7 +19,7 @@ from pyhudi.errors import ConfigError, StorageError, TableExists
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.aws import AwsOptions
-from pyhudi.model.options.glue_sync import GlueOptions
+from pyhudi.model.options.catalogs.glue import GlueOptions
 from pyhudi.storage import open_storage
 from pyhudi.storage.clock import SystemClock
 from pyhudi.sync import glue as glue_module

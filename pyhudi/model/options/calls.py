@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 from pyhudi.errors import ConfigError
 from pyhudi.model.options.agreement import keep_to_table
+from pyhudi.model.options.catalogs.exporting import ExportOptions, export_options
+from pyhudi.model.options.catalogs.syncing import SyncOptions, sync_options
 from pyhudi.model.options.catalogue import canonical_keys, resolve
 from pyhudi.model.options.concurrency import (
     ConcurrencyOptions,
@@ -23,7 +25,6 @@ from pyhudi.model.options.concurrency import (
     lock_options,
 )
 from pyhudi.model.options.declare import Values, parse, part
-from pyhudi.model.options.exporting import ExportOptions, export_options
 from pyhudi.model.options.files import DamageOptions, FileOptions, file_options
 from pyhudi.model.options.index import BucketOptions, IndexOptions, bucket_options, index_options
 from pyhudi.model.options.merging import MemoryOptions, MergerOptions, MergingOptions, merging_options
@@ -49,9 +50,8 @@ from pyhudi.model.options.retention import (
 )
 from pyhudi.model.options.services import ClusteringOptions, CompactionOptions, clustering_options, compaction_options
 from pyhudi.model.options.spec import HudiOptionWarning, OptionScope
-from pyhudi.model.options.streamer import StreamerOptions
+from pyhudi.model.options.streamer.streamer import StreamerOptions
 from pyhudi.model.options.streaming import SourceOptions, StreamOptions
-from pyhudi.model.options.syncing import SyncOptions, sync_options
 from pyhudi.model.options.table import KeyOptions, TableOptions, VersionOptions, key_options
 from pyhudi.model.options.validation import ValidationOptions, validation_options
 from pyhudi.warnings import warn_caller

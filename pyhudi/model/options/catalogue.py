@@ -13,11 +13,12 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from pyhudi.errors import ConfigError
+from pyhudi.model.options.catalogs.exporting import ExportOptions
+from pyhudi.model.options.catalogs.iceberg import ICEBERG_CATALOG_PREFIX
+from pyhudi.model.options.catalogs.syncing import SyncOptions
 from pyhudi.model.options.concurrency import LOCK_PROVIDER, ConcurrencyOptions, LivenessOptions, LockOptions
 from pyhudi.model.options.declare import is_own_class, key_of, own_rows, topic
-from pyhudi.model.options.exporting import ExportOptions
 from pyhudi.model.options.files import DamageOptions, FileOptions
-from pyhudi.model.options.iceberg import ICEBERG_CATALOG_PREFIX
 from pyhudi.model.options.index import INDEX_TYPE, BucketOptions, IndexOptions
 from pyhudi.model.options.merging import MemoryOptions, MergerOptions, MergingOptions
 from pyhudi.model.options.metadata import MetadataOptions
@@ -36,9 +37,8 @@ from pyhudi.model.options.reporting import CallbackOptions, MetricsOptions
 from pyhudi.model.options.retention import ArchivingOptions, CleaningOptions, TtlOptions
 from pyhudi.model.options.services import LAYOUT_ENABLE, ClusteringOptions, CompactionOptions
 from pyhudi.model.options.spec import HudiOptionWarning, OptionScope, OptionSpec, Support, text_of
-from pyhudi.model.options.streamer import StreamerOptions
+from pyhudi.model.options.streamer.streamer import StreamerOptions
 from pyhudi.model.options.streaming import SourceOptions, StreamOptions
-from pyhudi.model.options.syncing import SyncOptions
 from pyhudi.model.options.table import KeyOptions, TableOptions, VersionOptions
 from pyhudi.model.options.validation import ValidationOptions
 from pyhudi.redaction import is_text, quoted

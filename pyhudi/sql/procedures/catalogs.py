@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyhudi.model.options.syncing import key_of_sync
+from pyhudi.model.options.catalogs.syncing import key_of_sync
 from pyhudi.sql.procedures.procedure import ProcedureCall, Rows, procedure, table_name_of
 
 # Argument → the option that it stands for.

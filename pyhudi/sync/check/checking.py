@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.options.syncing import SyncOptions
+from pyhudi.model.options.catalogs.syncing import SyncOptions
 from pyhudi.queries.query import Query
 from pyhudi.sync.catalog import Catalog
 from pyhudi.sync.check.conditions import CONDITIONS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from pyhudi.errors import ConfigError, UnsupportedTable
-from pyhudi.model.options.syncing import SyncOptions
+from pyhudi.model.options.catalogs.syncing import SyncOptions
 from pyhudi.sync.catalog import Catalog, CatalogColumn, CatalogTable, PartitionValues
 from pyhudi.sync.changes import changes_since
 from pyhudi.sync.check.facts import TableFacts

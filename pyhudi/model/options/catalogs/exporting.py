@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 from pyhudi.errors import ConfigError, MissingLibrary
+from pyhudi.model.options.catalogs.iceberg import IcebergOptions, iceberg_options
 from pyhudi.model.options.declare import Values, key_of, option, parse, part
-from pyhudi.model.options.iceberg import IcebergOptions, iceberg_options
 from pyhudi.model.options.spec import Kind
 
 __all__ = ["ExportOptions", "check_export_library", "export_options", "key_of_export"]

@@ -1,6 +1,6 @@
 """Options of catalogs in which a table is registered after a commit: Hudi's keys of its HiveSyncTool.
 
-A catalog may have options of its own beside them (glue_sync.py); `SyncOptions.of` gives those that one catalog takes.
+A catalog may have options of its own beside them (glue.py); `SyncOptions.of` gives those that one catalog takes.
 Source: Hudi's documented keys (HiveSyncConfig, HoodieSyncConfig).
 """
 
@@ -12,9 +12,9 @@ from functools import partial
 from importlib.util import find_spec
 
 from pyhudi.errors import ConfigError, MissingLibrary
-from pyhudi.model.options.bigquery_sync import BigQueryOptions
+from pyhudi.model.options.catalogs.bigquery import BigQueryOptions
+from pyhudi.model.options.catalogs.glue import GlueOptions
 from pyhudi.model.options.declare import Values, computed, key_of, names_of, option, own_specs, parse, part, row
-from pyhudi.model.options.glue_sync import GlueOptions
 from pyhudi.model.options.spec import Kind
 
 __all__ = [

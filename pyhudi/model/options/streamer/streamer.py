@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyhudi.model.options.aws_sources import EventFilesOptions, KinesisOptions, S3QueueOptions
 from pyhudi.model.options.declare import option, part
 from pyhudi.model.options.spec import Kind, OptionScope
-from pyhudi.model.options.streamer_changes import ApplyOptions
-from pyhudi.model.options.streamer_debezium import DebeziumOptions
-from pyhudi.model.options.streamer_protobuf import ProtobufOptions
-from pyhudi.model.options.streamer_runs import RunOptions, SchemaChangeOptions
-from pyhudi.model.options.streamer_sql import JdbcOptions, SqlSourceOptions
-from pyhudi.model.options.streamer_tables import RegistryPartsOptions, TablesOptions
+from pyhudi.model.options.streamer.aws import EventFilesOptions, KinesisOptions, S3QueueOptions
+from pyhudi.model.options.streamer.changes import ApplyOptions
+from pyhudi.model.options.streamer.debezium import DebeziumOptions
+from pyhudi.model.options.streamer.protobuf import ProtobufOptions
+from pyhudi.model.options.streamer.runs import RunOptions, SchemaChangeOptions
+from pyhudi.model.options.streamer.sql import JdbcOptions, SqlSourceOptions
+from pyhudi.model.options.streamer.tables import RegistryPartsOptions, TablesOptions
 
 __all__ = [
     "STREAMER_PREFIX",

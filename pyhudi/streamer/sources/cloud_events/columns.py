@@ -14,7 +14,7 @@ import pyarrow.types as pt
 
 from pyhudi.errors import ConfigError
 from pyhudi.model.keys import COMMIT_TIME
-from pyhudi.model.options.aws_sources import EventFilesOptions
+from pyhudi.model.options.streamer.aws import EventFilesOptions
 
 __all__ = ["GCS", "S3", "FileChoice", "NotificationColumns"]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
 
 from pyhudi.errors import ConfigError
-from pyhudi.model.options.streamer import FilesOptions
+from pyhudi.model.options.streamer.streamer import FilesOptions
 from pyhudi.storage.base import FileInfo, Storage
 from pyhudi.storage.clock import Clock
 

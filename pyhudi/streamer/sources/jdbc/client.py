@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from pyhudi.errors import ConfigError, MissingLibrary, StorageError
-from pyhudi.model.options.streamer_sql import JdbcOptions
+from pyhudi.model.options.streamer.sql import JdbcOptions
 from pyhudi.storage import open_storage
 from pyhudi.streamer.settings import PipelineSettings
 

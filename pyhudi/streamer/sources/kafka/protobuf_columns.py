@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError
-from pyhudi.model.options.streamer_protobuf import ProtobufOptions
+from pyhudi.model.options.streamer.protobuf import ProtobufOptions
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor

@@ -13,7 +13,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from pyhudi.errors import ConfigError
-from pyhudi.model.options.aws_sources import KinesisOptions
+from pyhudi.model.options.streamer.aws import KinesisOptions
 from pyhudi.streamer.sources.aws_calls import AwsCalls
 from pyhudi.streamer.sources.kinesis.positions import Position
 from pyhudi.streamer.sources.kinesis.records import UserRecord, user_records

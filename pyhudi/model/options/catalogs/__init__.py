@@ -1,0 +1,1 @@
+"""Options of catalogs and formats in which other engines find a table."""

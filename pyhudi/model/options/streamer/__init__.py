@@ -1,0 +1,1 @@
+"""Options of pipelines: one file per topic, put together in `streamer.py`."""
