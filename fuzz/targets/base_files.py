@@ -12,7 +12,7 @@ from fuzz.target import Target
 from fuzz.targets.avro import ROWS, SCHEMA
 from pyhudi.errors import HudiError
 from pyhudi.expressions.predicates import Column
-from pyhudi.expressions.ranges import may_match
+from pyhudi.expressions.statistics.ranges import may_match
 from pyhudi.expressions.where import parse_where
 from pyhudi.formats.base import BaseFileOptions, BaseFileReader, Footer, new_base_file, open_base_file
 from pyhudi.formats.base.ranges import KeyRange, Ranges

@@ -26,9 +26,9 @@ from pyhudi.errors import ConfigError, MissingLibrary
 from pyhudi.expressions.arrow import arrow_expression
 from pyhudi.expressions.duckdb import duckdb_expression
 from pyhudi.expressions.functions.times import ZONED
-from pyhudi.expressions.implied import implied_predicate
 from pyhudi.expressions.limits import check_expressions
 from pyhudi.expressions.predicates import Constant, Predicate, SqlText
+from pyhudi.expressions.statistics.implied import implied_predicate
 from pyhudi.expressions.text import typed_value
 from pyhudi.expressions.tree import Expression, TypedCall, nodes_of
 from pyhudi.expressions.types import MOMENT

@@ -4,7 +4,7 @@
 
 The logic is SQL's with three values: a comparison with null is unknown, and a row passes only if the predicate is true.
 NaN is equal to itself and greater than every other number, as in Spark. `where.py` reads SQL text, `where_text.py`
-prints it, and `ranges.py` tests whether a range of values can hold a match.
+prints it, and `statistics/ranges.py` tests whether a range of values can hold a match.
 """
 
 from __future__ import annotations

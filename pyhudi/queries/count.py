@@ -15,7 +15,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from pyhudi.expressions.filters import RowFilter, top_level_columns
-from pyhudi.expressions.ranges import may_match, must_match
+from pyhudi.expressions.statistics.ranges import may_match, must_match
 from pyhudi.filegroup.read.slice import read_file_slice
 from pyhudi.formats.base import open_base_file
 from pyhudi.formats.base.ranges import Ranges as FileRanges

@@ -25,7 +25,7 @@ from pyhudi.errors import ConfigError, PathNotFound, StaleRead
 from pyhudi.expressions.columns import resolve
 from pyhudi.expressions.filters import RowFilter
 from pyhudi.expressions.predicates import Column, operands_of
-from pyhudi.expressions.ranges import Ranges, ValueRange, exact_values, may_match
+from pyhudi.expressions.statistics.ranges import Ranges, ValueRange, exact_values, may_match
 from pyhudi.filegroup.read.matching import KeyFilter
 from pyhudi.filegroup.read.slice import read_file_slice
 from pyhudi.filegroup.read.split_merge import SplitSlice, merged_log_rows, split_slice

@@ -15,7 +15,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.expressions.binding import bind
 from pyhudi.expressions.filters import to_arrow, top_level_columns
 from pyhudi.expressions.predicates import Column, Predicate
-from pyhudi.expressions.ranges import ValueRange, may_match
+from pyhudi.expressions.statistics.ranges import ValueRange, may_match
 from pyhudi.expressions.where import parse_where
 from pyhudi.expressions.where_text import to_sql
 from tests.support.values.predicates import (

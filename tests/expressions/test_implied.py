@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from pyhudi import ConfigError, HudiTable, write_hudi
 from pyhudi.expressions.binding import bind
 from pyhudi.expressions.filters import truth_of
-from pyhudi.expressions.implied import implied_predicate
 from pyhudi.expressions.predicates import Constant, Predicate, SqlText
+from pyhudi.expressions.statistics.implied import implied_predicate
 from pyhudi.expressions.text import typed_value
 from pyhudi.expressions.where import parse_where
 from pyhudi.expressions.where_text import to_sql

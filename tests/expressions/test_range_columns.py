@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from pyhudi.errors import ConfigError
 from pyhudi.expressions.binding import bind
 from pyhudi.expressions.predicates import And, Column, Compare, In, Not, Operand, Or, Predicate
-from pyhudi.expressions.range_columns import NOT_COMPARABLE, RangeColumns, which_may_match
-from pyhudi.expressions.ranges import ValueRange, may_match, must_match
+from pyhudi.expressions.statistics.range_columns import NOT_COMPARABLE, RangeColumns, which_may_match
+from pyhudi.expressions.statistics.ranges import ValueRange, may_match, must_match
 from pyhudi.expressions.where import parse_where
 from tests.support.sweeps import examples
 from tests.support.values.predicates import PREDICATES, SCHEMA, VALUES

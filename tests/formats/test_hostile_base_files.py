@@ -13,7 +13,7 @@ import pytest
 
 from pyhudi.errors import CorruptFile
 from pyhudi.expressions.predicates import Column
-from pyhudi.expressions.ranges import may_match
+from pyhudi.expressions.statistics.ranges import may_match
 from pyhudi.expressions.where import parse_where
 from pyhudi.formats.base import open_base_file
 from pyhudi.formats.base.base import MAX_ROWS, check_outline

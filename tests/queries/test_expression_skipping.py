@@ -14,7 +14,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.expressions.binding import bind
 from pyhudi.expressions.filters import to_arrow
 from pyhudi.expressions.predicates import Call, Column
-from pyhudi.expressions.ranges import ValueRange
+from pyhudi.expressions.statistics.ranges import ValueRange
 from pyhudi.expressions.where import parse_where
 from pyhudi.expressions.where_text import to_sql
 from pyhudi.queries.skip.expressions import in_any_zone

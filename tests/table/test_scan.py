@@ -19,7 +19,7 @@ from pyhudi import ConfigError, CorruptFile, HudiError, HudiTable, write_hudi
 from pyhudi.errors import PathNotFound
 from pyhudi.expressions.binding import bind
 from pyhudi.expressions.predicates import Predicate
-from pyhudi.expressions.ranges import may_match
+from pyhudi.expressions.statistics.ranges import may_match
 from pyhudi.expressions.where import parse_where
 from pyhudi.formats.base.ranges import row_groups_that_may_match
 from pyhudi.formats.parquet.footer import read_footer

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
 from pyhudi.expressions.casts import cast, implicit_cast
+from pyhudi.expressions.functions.regex import Regex, checked_regex, quoted_regex, replacement_of
 from pyhudi.expressions.functions.registry import (
     Arguments,
     Row,
@@ -24,7 +25,6 @@ from pyhudi.expressions.functions.registry import (
     same_type,
 )
 from pyhudi.expressions.predicates import Column, Like
-from pyhudi.expressions.regex import Regex, checked_regex, quoted_regex, replacement_of
 from pyhudi.expressions.tree import Expression, TypedCall, TypedLiteral
 from pyhudi.expressions.types import BINARY, BOOLEAN, INT, LONG, NOTHING, STRING, is_integral, is_nested, name_of
 

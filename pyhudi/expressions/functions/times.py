@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from pyhudi.errors import ConfigError
 from pyhudi.expressions.casts import cast, implicit_cast
-from pyhudi.expressions.date_patterns import printed, read_time
+from pyhudi.expressions.functions.date_patterns import printed, read_time
 from pyhudi.expressions.functions.registry import Arguments, Row, Rule, call, constant_text, once
 from pyhudi.expressions.tree import Expression, TypedColumn, TypedLiteral
 from pyhudi.expressions.types import (

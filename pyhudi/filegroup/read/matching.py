@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
 from pyhudi.expressions.predicates import Column, In, Predicate, Value
-from pyhudi.expressions.ranges import may_match
+from pyhudi.expressions.statistics.ranges import may_match
 from pyhudi.formats.base import BaseFileReader
 from pyhudi.formats.base.ranges import Ranges
 from pyhudi.merge.combine import single_array

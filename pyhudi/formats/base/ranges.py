@@ -30,7 +30,7 @@ import pyarrow.parquet as pq
 
 from pyhudi.arrow.buffers import buffer_numbers
 from pyhudi.expressions.predicates import Column
-from pyhudi.expressions.ranges import ValueRange
+from pyhudi.expressions.statistics.ranges import ValueRange
 from pyhudi.formats.column_stats import (
     ColumnRange,
     Plain,

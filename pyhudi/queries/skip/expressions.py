@@ -26,7 +26,7 @@ import pyarrow as pa
 from pyhudi.expressions.column_functions import FUNCTIONS, pattern_fields
 from pyhudi.expressions.columns import resolve, resolve_operand
 from pyhudi.expressions.predicates import Call, Predicate, Value, calls_of, is_opaque
-from pyhudi.expressions.ranges import ValueRange, exact_values
+from pyhudi.expressions.statistics.ranges import ValueRange, exact_values
 from pyhudi.formats.bloom import BloomFilter
 from pyhudi.metadata.index_definitions import read_index_definitions
 from pyhudi.metadata.keys import bloom_filter_key, stored_partition

@@ -28,7 +28,7 @@ import pyarrow as pa
 
 from pyhudi.errors import HudiError
 from pyhudi.expressions.predicates import Column, Predicate, Value, columns_of
-from pyhudi.expressions.ranges import exact_values
+from pyhudi.expressions.statistics.ranges import exact_values
 from pyhudi.keygen import from_options
 from pyhudi.keygen.base import BuiltInKey
 from pyhudi.metadata.index_definitions import read_index_definitions

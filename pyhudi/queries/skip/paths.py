@@ -17,7 +17,7 @@ from datetime import date
 import pyarrow as pa
 
 from pyhudi.expressions.predicates import Column, Predicate, columns_of
-from pyhudi.expressions.ranges import ValueRange, may_match
+from pyhudi.expressions.statistics.ranges import ValueRange, may_match
 from pyhudi.keygen.parse import partition_values, split_partition_path
 from pyhudi.keygen.partition_path import url_decode
 from pyhudi.model.keys import HIVE_DEFAULT_PARTITION, OLD_DEFAULT_PARTITION

@@ -30,8 +30,8 @@ import pyarrow.compute as pc
 from pyhudi.errors import ConfigError
 from pyhudi.expressions.columns import resolve, resolve_operand
 from pyhudi.expressions.predicates import Column, Operand, Predicate, column_of, columns_of
-from pyhudi.expressions.range_columns import NOT_COMPARABLE, RangeColumns, python_values, which_may_match
-from pyhudi.expressions.ranges import ValueRange, may_match
+from pyhudi.expressions.statistics.range_columns import NOT_COMPARABLE, RangeColumns, python_values, which_may_match
+from pyhudi.expressions.statistics.ranges import ValueRange, may_match
 from pyhudi.formats.base.parquet_calendar import FIRST_SAFE_DAY
 from pyhudi.lazy_property import lazy_property
 from pyhudi.metadata.index_definitions import read_index_definitions

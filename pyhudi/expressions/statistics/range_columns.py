@@ -2,9 +2,8 @@
 
     ranges.may_match, in columns: one comparison for all files instead of one for each
 
-The answers are those of `expressions/ranges.py`, row by row. A comparison that Arrow can't do raises, and the caller
-falls back to that module. A null row is a file of which nothing is known. Source: docs/reading.md, "The metadata
-table".
+The answers are those of `ranges.py`, row by row. A comparison that Arrow can't do raises, and the caller falls back to
+that module. A null row is a file of which nothing is known. Source: docs/reading.md, "The metadata table".
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from pyhudi.expressions.predicates import (
     Value,
     without_not,
 )
-from pyhudi.expressions.ranges import ValueRange
+from pyhudi.expressions.statistics.ranges import ValueRange
 
 __all__ = ["NOT_COMPARABLE", "RangeColumns", "python_values", "which_may_match"]
 

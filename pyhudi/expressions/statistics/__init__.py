@@ -1,0 +1,1 @@
+"""What statistics can decide of a condition, without the rows."""
