@@ -34,7 +34,7 @@ from pyhudi.filegroup.stats import side_by_side
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options.catalogs.exporting import ExportOptions
 from pyhudi.redaction import without_secrets
-from pyhudi.storage.other_clients import deltalake_options
+from pyhudi.storage.stores.other_libraries import deltalake_options
 
 if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable

@@ -13,7 +13,7 @@ from pyhudi.errors import ConfigError, MissingLibrary, StorageError
 from pyhudi.model.options.catalogs.iceberg import ICEBERG_CATALOG_PREFIX, IcebergOptions
 from pyhudi.redaction import is_secret, without_secrets
 from pyhudi.storage.base import Storage
-from pyhudi.storage.other_clients import pyiceberg_properties
+from pyhudi.storage.stores.other_libraries import pyiceberg_properties
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog

@@ -17,7 +17,7 @@ from pyhudi.lazy_property import lazy_property
 from pyhudi.model.filenames import PROPERTIES_PATH
 from pyhudi.storage.base import Storage
 from pyhudi.storage.local import LocalStorage
-from pyhudi.storage.store_options import known_options, likely_misspelled
+from pyhudi.storage.stores.options import known_options, likely_misspelled
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,7 +14,7 @@ from pyhudi.storage.clock import Clock, FixedClock, SystemClock
 from pyhudi.storage.local import LocalStorage, with_sync
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.storage.paths import check_no_credentials
-from pyhudi.storage.store_options import REMOTE_SCHEMES, named_options, with_environment
+from pyhudi.storage.stores.options import REMOTE_SCHEMES, named_options, with_environment
 
 __all__ = [
     "Clock",
@@ -56,7 +56,7 @@ def open_storage(path: str | os.PathLike[str], options: Mapping[str, object] = _
         from pyhudi.storage.arrow import ArrowStorage  # pyarrow.fs is slow to load and rarely needed
 
         if scheme in ("abfs", "abfss", "az"):
-            from pyhudi.storage.azure_client import with_account
+            from pyhudi.storage.stores.azure import with_account
 
             text, named = with_account(text, named)
 

@@ -20,7 +20,18 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from pyhudi.errors import ConfigError, PathExists, PathNotFound
-from pyhudi.storage.arrow_store import (
+from pyhudi.storage.base import READ_BYTES_MAX, AlwaysSynced, FileInfo, check_size
+from pyhudi.storage.clock import SystemClock
+from pyhudi.storage.paths import (
+    TEMPORARY_PREFIX,
+    TEMPORARY_SUFFIX,
+    check_no_credentials,
+    child,
+    inside,
+    is_temporary,
+    parent,
+)
+from pyhudi.storage.stores.connection import (
     OBJECT_STORES,
     ObjectStore,
     connect,
@@ -32,18 +43,7 @@ from pyhudi.storage.arrow_store import (
     shown_store_error,
     text_options,
 )
-from pyhudi.storage.base import READ_BYTES_MAX, AlwaysSynced, FileInfo, check_size
-from pyhudi.storage.clock import SystemClock
-from pyhudi.storage.gcs_listing import entries_of_walk, list_by_store
-from pyhudi.storage.paths import (
-    TEMPORARY_PREFIX,
-    TEMPORARY_SUFFIX,
-    check_no_credentials,
-    child,
-    inside,
-    is_temporary,
-    parent,
-)
+from pyhudi.storage.stores.gcs_listing import entries_of_walk, list_by_store
 from pyhudi.storage.waiting import answer_of, change_by, timeout_s
 
 __all__ = ["ArrowStorage", "open_object_stream"]

@@ -16,13 +16,13 @@ from types import ModuleType
 from typing import Protocol
 
 from pyhudi.errors import ConfigError, CorruptFile, PathNotFound, StorageError
-from pyhudi.storage.arrow_store import ObjectStore, object_store, shown_error, shown_store_error
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import SystemClock
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage, _Call
 from pyhudi.storage.paths import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, child, parent
 from pyhudi.storage.regular_files import check_regular
+from pyhudi.storage.stores.connection import ObjectStore, object_store, shown_error, shown_store_error
 
 __all__ = ["LOCK_BYTES_MAX", "FileBusy", "VersionedFiles", "has_conditional_put", "versioned_files"]
 

@@ -35,7 +35,7 @@ from pyhudi.storage import open_storage, with_sync
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.storage.staged_table import StagedTable
-from pyhudi.storage.store_options import named_options
+from pyhudi.storage.stores.options import named_options
 from pyhudi.timeline.table_properties import load_table_config
 
 if TYPE_CHECKING:

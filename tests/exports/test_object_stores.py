@@ -22,7 +22,7 @@ from pyhudi.model.options.catalogs.iceberg import IcebergOptions
 from pyhudi.storage import Storage, open_storage
 from pyhudi.storage.arrow import ArrowStorage
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.storage.other_clients import deltalake_options, pyiceberg_properties
+from pyhudi.storage.stores.other_libraries import deltalake_options, pyiceberg_properties
 from tests.support.exports.delta import rows
 from tests.support.exports.iceberg import Lake, by_pyhudi
 from tests.support.servers.object_stores import ObjectStoreServer, object_store_server

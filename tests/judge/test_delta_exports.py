@@ -17,7 +17,7 @@ import pytest
 
 from pyhudi import HudiTable, write_hudi
 from pyhudi.schema.changes import AddColumn, ChangeType
-from pyhudi.storage.other_clients import pyiceberg_properties
+from pyhudi.storage.stores.other_libraries import pyiceberg_properties
 from tests.support.exports.delta import assert_equal, by_pyhudi
 from tests.support.exports.iceberg import Lake
 from tests.support.golden.folder import shared_folder

@@ -13,9 +13,9 @@ import pytest
 from pyhudi.errors import ConfigError, PathExists, StorageError
 from pyhudi.storage import open_storage
 from pyhudi.storage.arrow import ArrowStorage
-from pyhudi.storage.azure_client import AzurePlace, azure_arguments, azure_store_arguments
-from pyhudi.storage.gcs_client import gcs_arguments, gcs_store_arguments
-from pyhudi.storage.s3_client import s3_arguments, s3_store_arguments
+from pyhudi.storage.stores.azure import AzurePlace, azure_arguments, azure_store_arguments
+from pyhudi.storage.stores.gcs import gcs_arguments, gcs_store_arguments
+from pyhudi.storage.stores.s3 import s3_arguments, s3_store_arguments
 
 # An endpoint where nothing listens: these tests never send anything.
 OFFLINE = {"fs.s3a.endpoint": "http://127.0.0.1:1", "fs.s3a.access.key": "k", "fs.s3a.secret.key": "s"}

@@ -9,7 +9,7 @@ import pytest
 
 from pyhudi.engine.local import LocalEngine
 from pyhudi.storage import FileInfo, MemoryStorage, Storage
-from pyhudi.storage.gcs_listing import entries_of_walk
+from pyhudi.storage.stores.gcs_listing import entries_of_walk
 from tests.support.servers.object_stores import StartServer, fake_gcs_server
 from tests.support.tables.small import TestTable
 

@@ -10,7 +10,7 @@ import pytest
 from pyhudi import HudiTable, StorageError, import_table, repair_properties, write_hudi
 from pyhudi.errors import ConfigError, TableNotFound
 from pyhudi.storage import MemoryStorage, open_storage
-from pyhudi.storage.store_options import known_options, likely_misspelled, named_options
+from pyhudi.storage.stores.options import known_options, likely_misspelled, named_options
 from pyhudi.storage.versioned import versioned_files
 from tests.support.servers.object_stores import StartServer
 

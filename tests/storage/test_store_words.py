@@ -16,10 +16,10 @@ import pyhudi
 from pyhudi import HudiTable, write_hudi
 from pyhudi.errors import ConfigError, StorageError
 from pyhudi.storage import open_storage
-from pyhudi.storage.azure_client import AzurePlace, azure_arguments, azure_store_arguments, with_account
-from pyhudi.storage.gcs_client import gcs_arguments
-from pyhudi.storage.s3_client import s3_arguments, s3_store_arguments
-from pyhudi.storage.store_options import named_options
+from pyhudi.storage.stores.azure import AzurePlace, azure_arguments, azure_store_arguments, with_account
+from pyhudi.storage.stores.gcs import gcs_arguments
+from pyhudi.storage.stores.options import named_options
+from pyhudi.storage.stores.s3 import s3_arguments, s3_store_arguments
 from tests.support.servers.object_stores import StartServer
 
 ROWS = [{"id": "a", "v": 1}]

@@ -21,8 +21,8 @@ from pyhudi.errors import ConfigError, HudiError, StorageError
 from pyhudi.redaction import MESSAGE_CHARACTERS_MAX, QUOTED_CHARACTERS, message, quoted, without_credentials
 from pyhudi.storage import LocalStorage, MemoryStorage, Storage, open_storage
 from pyhudi.storage.arrow import ArrowStorage, open_object_stream
-from pyhudi.storage.arrow_store import ObjectStore
-from pyhudi.storage.gcs_listing import list_by_store
+from pyhudi.storage.stores.connection import ObjectStore
+from pyhudi.storage.stores.gcs_listing import list_by_store
 
 SIGNED = "abfss://c@a.dfs.core.windows.net/t?sv=2024&sig=SECRET%3D"
 WITH_CREDENTIALS = [

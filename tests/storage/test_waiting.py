@@ -17,8 +17,8 @@ import pytest
 from pyhudi.errors import ConfigError, StorageError
 from pyhudi.storage import waiting
 from pyhudi.storage.arrow import ArrowStorage
-from pyhudi.storage.gcs_client import gcs_retry_time
-from pyhudi.storage.store_options import named_options
+from pyhudi.storage.stores.gcs import gcs_retry_time
+from pyhudi.storage.stores.options import named_options
 from pyhudi.storage.waiting import TIMEOUT, announce_waits, answer_of, change_by, timeout_s
 
 

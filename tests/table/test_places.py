@@ -120,12 +120,12 @@ def test_a_path_of_a_store_that_is_written_wrong_is_corrected(path: str, says: s
 
 
 def test_hdfs_without_its_libraries_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pyhudi.storage import arrow_store
+    from pyhudi.storage.stores import connection
 
     def refuse(*_: object) -> None:
         raise OSError("Unable to load libjvm")
 
-    monkeypatch.setattr(arrow_store.pafs, "HadoopFileSystem", refuse)
+    monkeypatch.setattr(connection.pafs, "HadoopFileSystem", refuse)
     with pytest.raises(ConfigError, match="Install Hadoop's client, and set JAVA_HOME"):
         open_storage("hdfs://h:1/x")
 

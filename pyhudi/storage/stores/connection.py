@@ -20,11 +20,11 @@ import pyarrow.fs as pafs
 
 from pyhudi.errors import ConfigError, StorageError
 from pyhudi.redaction import is_text, quoted, without_credentials
-from pyhudi.storage.azure_client import AzurePlace, azure_arguments, azure_store_arguments, deletes_many_at_once
 from pyhudi.storage.base import ClientArguments
-from pyhudi.storage.gcs_client import gcs_arguments, gcs_retry_time, gcs_store_arguments
 from pyhudi.storage.paths import child
-from pyhudi.storage.s3_client import s3_arguments, s3_store_arguments
+from pyhudi.storage.stores.azure import AzurePlace, azure_arguments, azure_store_arguments, deletes_many_at_once
+from pyhudi.storage.stores.gcs import gcs_arguments, gcs_retry_time, gcs_store_arguments
+from pyhudi.storage.stores.s3 import s3_arguments, s3_store_arguments
 from pyhudi.storage.waiting import timeout_s
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import cast
 
 from pyhudi.errors import ConfigError
 from pyhudi.redaction import quoted
-from pyhudi.storage.store_words import (
+from pyhudi.storage.stores.words import (
     AZURE_ACCOUNT,
     AZURE_DOMAIN,
     AZURE_ENDPOINT,
@@ -76,7 +76,7 @@ REMOTE_SCHEMES = frozenset({*_S3_SCHEMES, "gs", "abfs", "abfss", "az", "hdfs"})
 
 
 def named_options(scheme: str, options: Mapping[str, object]) -> dict[str, str]:
-    """Return the options by Hadoop's keys, from Hadoop's names or other libraries' (`store_words.py`).
+    """Return the options by Hadoop's keys, from Hadoop's names or other libraries' (`words.py`).
 
     Mappings in them (s3fs's `client_kwargs`, obstore's `client_options`) count like flat options; None is ignored.
     Raises: ConfigError for an unknown word, with the nearest one, and for contradictory ones.

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from pyhudi.storage.arrow_store import ObjectStore, shown_error, shown_store_error
 from pyhudi.storage.base import FileInfo
 from pyhudi.storage.paths import child
+from pyhudi.storage.stores.connection import ObjectStore, shown_error, shown_store_error
 
 __all__ = ["entries_of_walk", "list_by_store"]
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from pyhudi.errors import ConfigError
 from pyhudi.storage.base import ClientArguments
-from pyhudi.storage.store_words import AZURE_ACCOUNT, AZURE_CLI, AZURE_DOMAIN, AZURE_ENDPOINT, AZURE_TENANT
+from pyhudi.storage.stores.words import AZURE_ACCOUNT, AZURE_CLI, AZURE_DOMAIN, AZURE_ENDPOINT, AZURE_TENANT
 
 __all__ = ["AzurePlace", "azure_arguments", "azure_store_arguments", "deletes_many_at_once", "with_account"]
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pyhudi.errors import ConfigError
-from pyhudi.storage.azure_client import AzurePlace, azure_arguments, azure_store_arguments
 from pyhudi.storage.base import ClientArguments, Storage
-from pyhudi.storage.gcs_client import gcs_arguments, gcs_store_arguments
-from pyhudi.storage.s3_client import s3_arguments, s3_store_arguments
+from pyhudi.storage.stores.azure import AzurePlace, azure_arguments, azure_store_arguments
+from pyhudi.storage.stores.gcs import gcs_arguments, gcs_store_arguments
+from pyhudi.storage.stores.s3 import s3_arguments, s3_store_arguments
 from pyhudi.storage.waiting import timeout_s
 
 __all__ = ["deltalake_options", "pyiceberg_properties"]

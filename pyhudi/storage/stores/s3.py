@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pyhudi.errors import ConfigError
 from pyhudi.redaction import quoted
 from pyhudi.storage.base import ClientArguments
-from pyhudi.storage.store_words import PROFILE, S3_PROVIDER
+from pyhudi.storage.stores.words import PROFILE, S3_PROVIDER
 
 __all__ = ["s3_arguments", "s3_store_arguments"]
 
