@@ -114,7 +114,7 @@ class Pipeline:
     @property
     def reads_all(self) -> bool:
         """Does each round read all rows, wherever the last one ended?"""
-        return bool(getattr(self._source, "reads_all", False))
+        return self._source.reads_all
 
     def close(self) -> None:
         """Let the source go, and what was read."""

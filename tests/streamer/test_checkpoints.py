@@ -249,3 +249,35 @@ def test_a_batch_that_is_taken_back_comes_again_as_its_checkpoint_went_with_it(t
 
     Streamer(config(tmp_path)).run(until_empty=True)
     assert ids(tmp_path) == list(range(40))
+
+
+class Whole(Numbers):
+    """All rows in each round."""
+
+    reads_all: object = True
+
+    def read(self, checkpoint: str | None, limit: int | None) -> tuple[Any, str] | None:
+        assert checkpoint is None
+        return {"id": [100, 101]}, None  # type: ignore[return-value]
+
+
+def test_a_class_that_reads_all_rows_in_each_round_notes_no_checkpoint_and_leaves_that_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Streamer(config(tmp_path)).run()
+    whole = config(tmp_path, op="UPSERT", **{"source-class": f"{__name__}:Whole"})
+
+    first, second = Streamer(whole).run(until_empty=True), Streamer(whole).run()
+
+    assert [(one.rounds, one.rows, one.checkpoint) for one in (first, second)] == [(1, 2, None)] * 2
+    assert Streamer(config(tmp_path)).run().checkpoint == "20"
+    assert ids(tmp_path) == [*range(20), 100, 101]
+    for more, words in (
+        ({"checkpoint": "5"}, "Whole reads all rows in each round"),
+        ({"source-limit": 5}, "source-limit would leave rows out, as .*:Whole reads all rows in each round"),
+    ):
+        with pytest.raises(ConfigError, match=words):
+            Streamer({**whole, **more})
+    monkeypatch.setattr(Whole, "reads_all", "yes")
+    with pytest.raises(ConfigError, match=r"Whole\.reads_all: expected True or False, found 'yes'"):
+        Streamer(whole)

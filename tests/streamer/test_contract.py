@@ -130,7 +130,7 @@ def test_a_batch_is_the_same_from_the_same_checkpoint_and_nothing_is_behind_its_
     assert first.rows.equals(again.rows)
     assert (first.checkpoint, first.notes) == (again.checkpoint, again.notes)
     assert first.rows.num_rows + len(first.rejected) == 3
-    if getattr(source, "reads_all", False):
+    if source.reads_all:
         assert (first.checkpoint, first.notes) == (None, {})
         return
     behind = source.read(Start(first.checkpoint, is_v2=source.writes_v2, notes=first.notes), None, NOTHING)

@@ -37,6 +37,8 @@ _HOLES = "hoodie.read.timeline.holes.resolution.policy"
 class HudiSource:
     """`writes_v2`: by the version of the table that is read."""
 
+    reads_all = False
+
     def __init__(self, setting: SourceSetting) -> None:
         self._options = setting.settings.options.hudi
         if self._options.path is None:

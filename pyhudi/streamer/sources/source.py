@@ -83,11 +83,12 @@ class Fetched:
 
 
 class RowSource(Protocol):
-    """A source of ours. `writes_v2`: its checkpoints are of Hudi's second form. One whose rounds read all rows,
-    wherever the last one ended, has `reads_all`, which is true.
+    """A source of ours. `writes_v2`: its checkpoints are of Hudi's second form. `reads_all`: its rounds read all rows,
+    wherever the last one ended.
     """
 
     writes_v2: bool
+    reads_all: bool
 
     def __init__(self, setting: SourceSetting) -> None: ...
 
@@ -112,6 +113,7 @@ class SplitSource(ABC, Generic[PlanT, SplitT]):
     """
 
     writes_v2 = False
+    reads_all = False
     is_cut = True
 
     def read(self, start: Start, limit: int | None, columns: RowColumns) -> Batch | None:

@@ -45,6 +45,7 @@ class S3Events:
     """The events of a queue, directly from S3, or by SNS."""
 
     writes_v2 = False
+    reads_all = False
 
     def __init__(self, setting: SourceSetting) -> None:
         self._options = options = setting.settings.options.s3_queue

@@ -28,6 +28,7 @@ class JsonKinesis:
     """Records of JSON objects."""
 
     writes_v2 = False
+    reads_all = False
 
     def __init__(self, setting: SourceSetting) -> None:
         self._options = options = setting.settings.options.kinesis
