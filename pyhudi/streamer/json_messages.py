@@ -7,17 +7,24 @@
 Columns of the table have its types. Dates and timestamps are texts, or numbers in the unit of the column. New columns
 get the types of JSON: texts remain texts, even if they look like times. Tables with other types (binaries, times of
 day, dates inside structs) are parsed by Python values, which is some seven times slower.
+
+A number that its column would change does not fit: 2**53 + 1, or a number of 20 digits, in a column of doubles.
 """
 
 from __future__ import annotations
 
 import io
+import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any, cast
 
 import msgspec
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.json as pajson
 import pyarrow.types as pt
 
@@ -34,6 +41,9 @@ _PLAIN = (pa.bool_(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.str
 _NO_FIT = (pa.ArrowInvalid, pa.ArrowNotImplementedError, msgspec.MsgspecError, HudiError, ValueError, TypeError)
 _SAMPLED = 100  # messages that decide if times are texts or numbers
 _ALONE = 64  # up to this number of messages, unfit parts are parsed one by one
+_EXACT_UP_TO = {pa.float32(): 2**24, pa.float64(): 2**53}  # larger integers may lose digits
+_NOT_NUMBERS = (b"NaN", b"Infinity")
+_DECODER = msgspec.json.Decoder(float_hook=Decimal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +74,24 @@ def decode_json(messages: Sequence[bytes], columns: RowColumns) -> Decoded:
     Raises: SchemaMismatch when more than some thousand messages don't fit.
     """
     exact = not all(_is_time(field.type) or _is_of_json(field.type) for field in columns.schema)
-    parse = _parse_exact if exact else _parse
+    parse_rows = _parse_exact if exact else _parse
     if not messages:
         return Decoded(columns.schema.empty_table(), None, ())
+
+    def parse(some: Sequence[bytes], columns: RowColumns) -> pa.Table:
+        table = parse_rows(some, columns)
+        _check_numbers(table, some)
+        return _without_untyped(table)
+
     try:
         return Decoded(parse(messages, columns), None, ())
     except _NO_FIT:
         pass
     refused: dict[int, str] = {}
     good: list[int] = []
-    decoder = msgspec.json.Decoder()
     for number, message in enumerate(messages):
         try:
-            value = decoder.decode(message)
+            value = _value(message)
         except (msgspec.MsgspecError, RecursionError, ValueError) as error:
             refused[number] = f"no JSON: {error}"
             continue
@@ -124,7 +139,7 @@ def read_in_parts(
 
 
 def typed_columns(tables: Sequence[pa.Table]) -> pa.Table:
-    """All parts with the columns of all. Raises SchemaMismatch for a column of two types without a common one."""
+    """All parts with the columns of all. Raises SchemaMismatch for a column that no type holds all values of."""
     if len(tables) == 1:
         return tables[0]
     try:
@@ -134,15 +149,16 @@ def typed_columns(tables: Sequence[pa.Table]) -> pa.Table:
             f"Rows of a batch have several types in one column: {error}. Name the columns by a schema provider, or add "
             "the column to the table. Nothing was written."
         ) from error
-    return pa.concat_tables([project(table, schema) for table in tables])
+    return pa.concat_tables([project(table, schema, exact=True) for table in tables])
 
 
 def _parse(messages: Sequence[bytes], columns: RowColumns) -> pa.Table:
     """Parse all messages by Arrow. Raises errors of _NO_FIT."""
     joined = b"\n".join(messages)
     lines = len(messages) - 1
-    # If each message is one line and begins an object, as many rows as messages means one row of each.
-    if not joined.startswith(b"{") or joined.count(b"\n") != lines or joined.count(b"\n{") != lines:
+    # If each message is one line from { to }, as many rows as messages means one row of each: no value has }\n{ in it.
+    is_lines = joined.startswith(b"{") and joined.endswith(b"}") and joined.count(b"\n") == lines
+    if not is_lines or joined.count(b"}\n{") != lines:
         raise ValueError("not a line each")
     joined.decode()
     parser_schema = _as_read(messages, columns.schema)
@@ -155,7 +171,7 @@ def _parse(messages: Sequence[bytes], columns: RowColumns) -> pa.Table:
     for at, field in enumerate(columns.schema):
         if _is_time(field.type):
             table = table.set_column(at, field.name, table.column(at).cast(field.type))
-    return _without_untyped(table)
+    return table
 
 
 def _as_read(messages: Sequence[bytes], schema: pa.Schema) -> pa.Schema:
@@ -164,9 +180,8 @@ def _as_read(messages: Sequence[bytes], schema: pa.Schema) -> pa.Schema:
     times = {
         field.name: pa.int32() if pt.is_date32(field.type) else pa.int64() for field in schema if _is_time(field.type)
     }
-    decoder = msgspec.json.Decoder()
     for message in messages[:_SAMPLED] if times else ():
-        row = decoder.decode(message)
+        row = cast("dict[str, object]", _value(message))
         for name in times.keys() - kinds.keys():
             if row.get(name) is not None:
                 kinds[name] = times[name] if type(row[name]) is int else pa.string()
@@ -190,9 +205,8 @@ def _read(joined: bytes, schema: pa.Schema, is_whole: bool) -> pa.Table:
 
 def _parse_exact(messages: Sequence[bytes], columns: RowColumns) -> pa.Table:
     """Parse all messages by Python values. Raises errors of _NO_FIT."""
-    decoder = msgspec.json.Decoder(float_hook=Decimal)
-    rows = [decoder.decode(message) for message in messages]
-    if not all(type(row) is dict for row in rows):
+    rows = [row for row in map(_value, messages) if isinstance(row, dict)]
+    if len(rows) != len(messages):
         raise ValueError("not an object each")
     names = list(columns.schema.names)
     if not columns.is_whole:
@@ -204,24 +218,115 @@ def _parse_exact(messages: Sequence[bytes], columns: RowColumns) -> pa.Table:
         if kind is not None and _is_time(kind) and {type(value) for value in values} <= {int, type(None)}:
             arrays.append(pa.array(values, pa.int32() if pt.is_date32(kind) else pa.int64()).cast(kind))
             continue
-        array = column_of_json(name, values if kind is not None else [_plain(value) for value in values], kind)
-        arrays.append(array if kind is None or array.type == kind else _in_type(array, name, kind))
-    return _without_untyped(pa.Table.from_arrays(arrays, names=names))
+        if kind is None or pt.is_nested(kind) or kind in _EXACT_UP_TO:
+            values = [_plain(value, kind) for value in values]
+        array = column_of_json(name, values, kind)
+        if kind is not None:
+            array = _in_type(array, name, kind if columns.is_whole else _with_fields(kind, array.type))
+        arrays.append(array)
+    return pa.Table.from_arrays(arrays, names=names)
 
 
 def _in_type(array: pa.Array, name: str, kind: pa.DataType) -> pa.Array:
-    """The column in the table's type."""
+    """The column in another type."""
+    if array.type == kind:
+        return array
     target = pa.schema([pa.field(name, kind)])
     return project(pa.Table.from_arrays([array], names=[name]), target).column(0).combine_chunks()
 
 
-def _plain(value: object) -> object:
-    """A value of a column that the table lacks: numbers with a point are floats."""
-    if isinstance(value, Decimal):
-        return float(value)
+def _with_fields(kind: pa.DataType, read: pa.DataType) -> pa.DataType:
+    """The table's type with the fields that only rows have, at any depth."""
+    if pt.is_struct(kind) and pt.is_struct(read):
+        known = [one.with_type(_with_fields(one.type, _part(read, one.name) or one.type)) for one in kind.fields]
+        return pa.struct([*known, *(one for one in read.fields if _part(kind, one.name) is None)])
+    if pt.is_list(kind) and pt.is_list(read):
+        return pa.list_(kind.value_field.with_type(_with_fields(kind.value_type, read.value_type)))
+    if pt.is_map(kind) and pt.is_map(read):
+        return pa.map_(kind.key_field, kind.item_field.with_type(_with_fields(kind.item_type, read.item_type)))
+    return kind
+
+
+def _plain(value: object, kind: pa.DataType | None) -> object:
+    """A value whose numbers are floats where their column has floats, or no type."""
     if isinstance(value, dict):
-        return {name: _plain(one) for name, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, list) else value
+        if kind is not None and pt.is_map(kind):
+            return {name: _plain(one, kind.item_type) for name, one in value.items()}
+        return {name: _plain(one, _part(kind, name)) for name, one in value.items()}
+    if isinstance(value, list):
+        item = kind.value_type if kind is not None and pt.is_list(kind) else None
+        return value if kind is not None and item is None else [_plain(one, item) for one in value]
+    if isinstance(value, Decimal):
+        return float(value) if kind is None else value
+    is_float = type(value) is int and kind in _EXACT_UP_TO and not _is_changed(value, kind)
+    return float(cast("int", value)) if is_float else value
+
+
+def _part(kind: pa.DataType | None, name: str) -> pa.DataType | None:
+    """The type of a field; None if there is none."""
+    at = -1 if kind is None or not pt.is_struct(kind) else kind.get_field_index(name)
+    return None if kind is None or at < 0 else kind.field(at).type
+
+
+def _value(message: bytes) -> object:
+    """The value of a message; numbers with a point are decimals. Raises errors of _NO_FIT."""
+    try:
+        return _DECODER.decode(message)
+    except msgspec.MsgspecError:
+        if not any(word in message for word in _NOT_NUMBERS):
+            raise
+        return json.loads(message, parse_float=Decimal)  # Arrow's parser takes these words, too
+
+
+def _check_numbers(table: pa.Table, messages: Sequence[bytes]) -> None:
+    """Raise ValueError for a number that its column would change. Only messages with large numbers are looked at."""
+    for name, column in zip(table.schema.names, table.columns, strict=True):
+        kind = column.type
+        if not any(map(_has_large, column.chunks)):
+            continue
+        numbers = np.flatnonzero(_large(column)).tolist() if pt.is_floating(kind) else range(len(messages))
+        for number in numbers:
+            row = cast("dict[str, object]", _value(messages[number]))
+            if _is_changed(row.get(name), kind):
+                raise ValueError(
+                    f"Column {name!r} is of type {kind} and would change {json.dumps(row[name], default=str):.100}. "
+                    "Give it a decimal or text by a schema provider, or send a text"
+                )
+
+
+def _large(numbers: Any) -> Any:
+    """Which numbers of a column of floats may have lost digits?"""
+    limit = _EXACT_UP_TO[numbers.type]
+    return pc.fill_null(pc.or_(pc.greater_equal(numbers, limit), pc.less_equal(numbers, -limit)), False)
+
+
+def _has_large(array: Any) -> bool:
+    """Is there such a number, at any depth?"""
+    if array.type in _EXACT_UP_TO:
+        return bool(pc.any(_large(array)).as_py())
+    if pt.is_struct(array.type):
+        return any(map(_has_large, array.flatten()))
+    if pt.is_map(array.type):
+        return _has_large(array.items)
+    return pt.is_list(array.type) and _has_large(array.flatten())
+
+
+def _is_changed(value: object, kind: pa.DataType | None) -> bool:
+    """Would the type change a number of JSON, at any depth?"""
+    if isinstance(value, dict):
+        inner = kind.item_type if kind is not None and pt.is_map(kind) else None
+        return any(_is_changed(one, inner or _part(kind, name)) for name, one in value.items())
+    if isinstance(value, list):
+        return kind is not None and pt.is_list(kind) and any(_is_changed(one, kind.value_type) for one in value)
+    if kind not in _EXACT_UP_TO or type(value) not in (int, Decimal):
+        return False
+    number = cast("Decimal", value)
+    try:
+        with np.errstate(over="ignore"):
+            held = float(np.float32(float(number)) if pt.is_float32(kind) else number)
+    except OverflowError:
+        return True
+    return math.isinf(held) or (type(value) is int and int(held) != value)
 
 
 def _is_of_json(kind: pa.DataType) -> bool:
