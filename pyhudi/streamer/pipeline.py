@@ -51,7 +51,7 @@ _OPERATION = "hoodie.datasource.write.operation"
 # A column that a batch lacks is null in its rows, however batches are cut; a new one comes in under any name.
 _BY_DEFAULT = {"hoodie.write.set.null.for.missing.columns": "true", "hoodie.pyhudi.schema.mode": "merge"}
 _SAID_MAX = 5
-_REPLACING = ("insert_overwrite", "insert_overwrite_table")
+_REPLACING = ("insert_overwrite", "insert_overwrite_table", "delete_partition")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,8 @@ class Pipeline:
         if read.num_rows or is_new or options.commits_empty:
             written = self._write(read)
         if written is None and self._meta is None:
-            self._held = replace(read.start, text=batch.checkpoint, notes=batch.notes, is_given=False)
+            is_v2 = self._source.writes_v2
+            self._held = replace(read.start, text=batch.checkpoint, is_v2=is_v2, notes=batch.notes, is_given=False)
         said = [*batch.said, *(batch.done() if batch.done is not None else ())]
         if not options.quarantine.is_on:
             said += [f"left out: {one.position}: {one.reason}" for one in read.rejected[:_SAID_MAX]]

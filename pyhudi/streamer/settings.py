@@ -24,6 +24,7 @@ from pyhudi.model.options.spec import ON_READ, text_of
 from pyhudi.model.options.streamer.streamer import STREAMER_PREFIX, StreamerOptions
 from pyhudi.model.options.streamer.tables import TablesOptions
 from pyhudi.storage import open_storage
+from pyhudi.streamer.places import check_places
 
 __all__ = [
     "Config",
@@ -183,9 +184,7 @@ def _settings(
         options = streamer_options({key: entry.text for key, entry in stream.items()})
         WriteOptions.parse(texts)
     except ConfigError as error:
-        # The key that an error names says which line it is.
-        entry = next((one for key, one in {**stream, **write}.items() if key in str(error)), None)
-        raise type(error)(f"{place if entry is None else entry.place}: {error}") from error
+        raise _with_line(error, place, {**stream, **write}) from error
     settings = PipelineSettings(place, options, texts, client, store)
     if settings.operation in _REFUSED_WRITES:
         raise ConfigError(
@@ -197,7 +196,17 @@ def _settings(
             f"{stream['hoodie.streamer.filter-dupes'].place}: filter-dupes leaves rows out whose keys the table has, "
             'and an upsert updates them. Add op = "INSERT", or leave filter-dupes out.'
         )
+    try:
+        check_places(options)
+    except ConfigError as error:
+        raise _with_line(error, place, stream) from error
     return settings
+
+
+def _with_line(error: ConfigError, place: str, entries: Mapping[str, Entry]) -> ConfigError:
+    """The error with the line of the key that it names."""
+    entry = next((one for key, one in entries.items() if key in str(error)), None)
+    return type(error)(f"{place if entry is None else entry.place}: {error}")
 
 
 def read_entries(config: Config) -> tuple[str, Sequence[Entry], Sequence[Entry]]:

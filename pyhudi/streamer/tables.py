@@ -14,6 +14,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.model.options import streamer_options
 from pyhudi.model.options.declare import own_specs
 from pyhudi.model.options.streamer.tables import TablesOptions
+from pyhudi.streamer.places import place_of
 from pyhudi.streamer.settings import (
     Config,
     Entry,
@@ -93,7 +94,7 @@ def _check_targets(tables: Mapping[str, PipelineSettings]) -> None:
     """Raise ConfigError for two pipelines into one table, which has one series of checkpoints."""
     first: dict[str, str] = {}
     for name, settings in tables.items():
-        other = first.setdefault(settings.target.rstrip("/"), name)
+        other = first.setdefault(place_of(settings.target), name)
         if other != name:
             raise ConfigError(
                 f"{settings.place}: {name} and {other} are both written to {settings.target}. A table has one "
@@ -104,13 +105,20 @@ def _check_targets(tables: Mapping[str, PipelineSettings]) -> None:
 def _check_quarantines(tables: Mapping[str, PipelineSettings]) -> None:
     """Raise ConfigError for two tables with one quarantine table: rows of one place would replace each other."""
     first: dict[str, str] = {}
+    targets = {place_of(settings.target): name for name, settings in tables.items()}
     for name, settings in tables.items():
         path = settings.options.quarantine.path
-        other = name if path is None else first.setdefault(path.rstrip("/"), name)
+        if path is None:
+            continue
+        other = first.setdefault(place_of(path), name)
         if other != name:
             raise ConfigError(
                 f"{settings.place}: {name} and {other} both set rows aside in {path}. Give each table a "
                 "hoodie.errortable.base.path of its own."
+            )
+        if place_of(path) in targets:
+            raise ConfigError(
+                f"{settings.place}: {name} sets rows aside in {path}, the table of {targets[place_of(path)]}."
             )
 
 

@@ -116,6 +116,42 @@ def test_a_note_of_many_files_keeps_the_newest_and_counts_older_ones_as_read(
     assert Streamer(settings).run().rounds == 0
 
 
+def test_a_commit_of_a_round_in_which_a_file_waits_forgets_no_file_that_was_read(tmp_path: Path) -> None:
+    settings = config(tmp_path, op="INSERT", **{"hoodie.streamer.allow-commit-on-no-checkpoint-change": True})
+    made(tmp_path, "a", {"id": 1}, ms=5000)
+    Streamer(settings).run()
+    waits = made(tmp_path, "b.gz", "half of a file")
+    assert Streamer(settings).run().commits == 1
+    waits.unlink()
+    made(tmp_path, "late", {"id": 2}, ms=1000)
+
+    assert Streamer(settings).run().rows == 1
+    assert [row["id"] for row in rows(tmp_path)] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("key", "place", "words"),
+    [
+        ("hoodie.streamer.source.dfs.root", ".", "the table, .*/t, is in this folder"),
+        ("hoodie.streamer.source.dfs.root", "t/day=1", "it is in the folder of the table"),
+        ("hoodie.errortable.base.path", "./t", "need a table of their own"),
+        ("hoodie.errortable.base.path", "in/refused", "the quarantine table, .*/in/refused, is in this folder"),
+        ("hoodie.streamer.source.hoodieincr.path", "./t", "would read the rows of the one before"),
+    ],
+)
+def test_a_pipeline_that_would_read_what_it_writes_is_refused(tmp_path: Path, key: str, place: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=f"{words}.* Nothing was written"):
+        Streamer(config(tmp_path, **{key: f"{tmp_path}/{place}"}))
+    assert not (tmp_path / "t").exists()
+
+
+def test_a_table_below_a_hidden_name_of_the_source_folder_is_none_of_its_files(tmp_path: Path) -> None:
+    made(tmp_path, "a", {"id": 1})
+    settings = config(tmp_path, **{"target-base-path": str(tmp_path / "in" / "_lake" / "t")})
+    assert Streamer(settings).run().rows == 1
+    assert Streamer(settings).run().rounds == 0
+
+
 def test_a_checkpoint_of_hudis_own_streamer_is_gone_on_from(tmp_path: Path) -> None:
     made(tmp_path, "a", {"id": 1}, ms=1000)
     made(tmp_path, "b", {"id": 2}, ms=2000)

@@ -153,3 +153,18 @@ def test_the_columns_of_the_source_may_come_go_and_widen(tmp_path: Path) -> None
 
     found = HudiTable.open(tmp_path / "t").scan(meta_columns=False).to_arrow().sort_by("id").to_pylist()
     assert [[*row.values()] for row in found] == [[1, 1, "x", None], [2, 2**40, "y", 1.5], [3, 3, None, 2.5]]
+
+
+def nothing(rows: pa.Table) -> pa.Table:
+    return rows.slice(0, 0)
+
+
+def test_rounds_without_rows_go_on_before_there_is_a_table(tmp_path: Path) -> None:
+    source(tmp_path, 2)
+    one = {"hoodie.streamer.source.hoodieincr.num_instants": 1, "transformer-class": f"{__name__}:nothing"}
+    changes = {"hoodie.pyhudi.streamer.apply.changes.keys": "id"}
+    changes["hoodie.pyhudi.streamer.apply.changes.sequence.by"] = "v"
+    streamer = Streamer(config(tmp_path, op="UPSERT", **ALL, **one, **changes))
+
+    checkpoints = [streamer.run().checkpoint for _ in range(3)]
+    assert checkpoints == [*(commit.completion_time for commit in HudiTable.open(tmp_path / "s").history()[::-1]), None]

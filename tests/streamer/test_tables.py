@@ -192,6 +192,16 @@ LISTED = "--target-base-path=/t\nhoodie.streamer.ingestion.tablesToBeIngested=a.
             'base-path-prefix = "/t"\nhoodie.errortable.base.path = "/e"\n[tables.a]\n[tables.b]\n',
             "b and a both set rows aside in /e",
         ),
+        (
+            "p.toml",
+            '[tables.a]\ntarget-base-path = "/x/t"\n[tables.b]\ntarget-base-path = "file:///x/./t/"\n',
+            "b and a are both written to file:///x/./t/",
+        ),
+        (
+            "p.toml",
+            'base-path-prefix = "/t"\n[tables.a]\n[tables.b]\nhoodie.errortable.base.path = "/t//a"\n',
+            "b sets rows aside in /t//a, the table of a",
+        ),
         ("p.toml", 'target-table = "t"\n[tables.a]\n', r"p\.toml:1: target-table would name all tables alike"),
         ("p.properties", "hoodie.streamer.ingestion.tablesToBeIngested=\n", r"expected db\.table,db\.table, found ''"),
         ("p.properties", LISTED.replace("a.b", "a.b.c"), r"p\.properties:2: .*expected db\.table.* found 'a\.b\.c'"),

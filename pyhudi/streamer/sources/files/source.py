@@ -166,7 +166,9 @@ class FilesSource(SplitSource[_Plan, Sequence[FileInfo]]):
             if end["waits"]:
                 break
         if not done:
-            return Batch(columns.schema.empty_table(), plan.text or str(_LONG_MIN), said=said)
+            # A commit of nothing forgets no file that was read.
+            noted = {READ_FILES: plan.seen.note()} if plan.seen.times else {}
+            return Batch(columns.schema.empty_table(), plan.text or str(_LONG_MIN), notes=noted, said=said)
         rows = typed_columns([part.rows for part in parts])
         rejected = [one for part in parts for one in part.rejected]
         newest = max(file.modified_ms for file in done)
