@@ -85,7 +85,7 @@ class DuckDbSession:
         self._parts: dict[str, None] = {}  # texts of the registered parts, oldest first
         self._failures: list[HudiError] = []
         self._table_views: set[str] = set()
-        self._variables: set[str] = set()
+        self._variables: dict[str, object] = {}  # word → the variable whose rows are registered
 
     # ---- statements
 
@@ -336,12 +336,17 @@ class DuckDbSession:
         self._table_views.add(view)
 
     def _show_variable(self, name: TableName) -> None:
-        """Register the rows of a variable of the caller with DuckDB, unless a table has its name."""
+        """Register the rows of a variable of the caller with DuckDB, unless a table has its name.
+
+        A statement names its source several times, and a stream can be read once: its rows are kept.
+        """
         word = name.parts[-1]
-        if word in self._variables:
-            self._connection.unregister(word)
-            self._variables.discard(word)
         value = variable_of_caller(word) if len(name.parts) == 1 and word.isidentifier() else None
+        if word in self._variables:
+            if self._variables[word] is value and isinstance(value, pa.RecordBatchReader):
+                return
+            self._connection.unregister(word)
+            del self._variables[word]
         if not _is_rows(value) or self._has_table(word):
             return
         if isinstance(value, HudiTable):
@@ -351,7 +356,7 @@ class DuckDbSession:
         else:
             rows = to_arrow_rows(value)
             self._register(word, _whole(rows if isinstance(rows, pa.Table) else rows.read_all()))
-        self._variables.add(word)
+        self._variables[word] = value
 
     def _has_table(self, word: str) -> bool:
         known = "SELECT 1 FROM information_schema.tables WHERE lower(table_name) = lower(?)"

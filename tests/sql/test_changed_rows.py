@@ -63,6 +63,24 @@ def test_a_change_that_is_overtaken_each_time_gives_up_and_changes_nothing(tmp_p
     assert (1, 1, "x") in rows_of(place)
 
 
+@pytest.mark.parametrize("times", [0, 1])
+def test_a_stream_of_the_caller_is_the_whole_source_of_a_statement_and_of_the_next_one(
+    tmp_path: Path, times: int
+) -> None:
+    place = str(tmp_path / "t")
+    write(place, [(1, 1, "x"), (2, 2, "y")])
+    changes = pa.table({"id": [1, 9], "a": [7, 9], "dt": ["x", "z"]}).to_reader()
+    assert isinstance(changes, pa.RecordBatchReader)
+    session = overtaken(place, times)
+    session.sql(
+        "MERGE INTO t USING changes AS s ON t.id = s.id WHEN MATCHED AND t.a < 5 THEN UPDATE SET a = s.a "
+        "WHEN NOT MATCHED THEN INSERT * WHEN NOT MATCHED BY SOURCE AND t.id < 50 THEN DELETE"
+    )
+    assert [row for row in rows_of(place) if row[0] < 50] == [(1, 7, "x"), (9, 9, "z")]
+    session.sql("DELETE FROM t WHERE id IN (SELECT id FROM changes WHERE a = 9)")
+    assert [row for row in rows_of(place) if row[0] < 50] == [(1, 7, "x")]
+
+
 @pytest.mark.thorough
 def test_tables_without_meta_columns_are_changed_by_their_keys(tmp_path: Path) -> None:
     place = str(tmp_path / "t")
