@@ -244,6 +244,7 @@ class ChangeRows:
             constraints=constraints,
             combines=self.combines,
             must_win=self.replaces and context.meta.config.is_merge_on_read and rules.by_ordering,
+            arrives=-1 if self.computed is None else self.computed.arrives,
         )
         reads = {slot: by_group[group] for group, slot in slots.items() if group in by_group}
         tasks = tuple(

@@ -39,7 +39,7 @@ from pyhudi.index.key_join import count_groups
 from pyhudi.keygen.base import KeyGenerator
 from pyhudi.merge.base import Mask
 from pyhudi.model.instant import Instant
-from pyhudi.model.keys import FILE_NAME, LOCATION, PARTITION_PATH, RECORD_KEY
+from pyhudi.model.keys import COMMIT_SEQNO, FILE_NAME, LOCATION, PARTITION_PATH, RECORD_KEY
 from pyhudi.model.timeline import Timeline
 from pyhudi.view.file_system_view import FileSystemView
 
@@ -157,7 +157,7 @@ class PlaceRows:
         yield self._at_home(stored.filter(pa.array(~moves)), start)
         away = stored.filter(pa.array(moves))
         yield self._numbered(self._at_home(away, start), self.computed.leaves)
-        yield self._numbered(self._new(context, away, first), self.computed.arrives)
+        yield _as_new(self._numbered(self._new(context, away, first), self.computed.arrives))
 
     def _moving(self, context: TaskContext, stored: pa.RecordBatch, first: int) -> Mask | None:
         """A mask of the rows that move to another partition; None if none can."""
@@ -197,6 +197,12 @@ class PlaceRows:
     def _numbered(self, rows: pa.RecordBatch, number: int) -> pa.RecordBatch:
         at = rows.schema.get_field_index(CLAUSE)
         return rows.set_column(at, self.schema.field(at), pa.repeat(pa.scalar(number, pa.int32()), rows.num_rows))
+
+
+def _as_new(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows that leave their stored row behind: its number would name no row of the new file group, or another one."""
+    at = rows.schema.get_field_index(COMMIT_SEQNO)
+    return rows if at < 0 else rows.set_column(at, rows.schema.field(at), pa.nulls(rows.num_rows, pa.string()))
 
 
 def _number(context: TaskContext, first: int) -> int:

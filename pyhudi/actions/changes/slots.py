@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.actions.changes.clauses import BoundClause, When
-from pyhudi.actions.changes.computed import NumberedClause
+from pyhudi.actions.changes.computed import CLAUSE, NEW_CLAUSE, NumberedClause
 from pyhudi.actions.changes.slice_reader import IS_LATE, SliceReader, StoredColumns
 from pyhudi.actions.changes.values import ClauseRows
 from pyhudi.actions.constraints import BoundConstraint, check_rows
@@ -76,6 +76,7 @@ class ChangeSlot:
     constraints: tuple[BoundConstraint, ...] = ()
     combines: bool = False  # of several source rows of a key one is taken
     must_win: bool = False  # a row with a lower ordering value than the stored one is an error
+    arrives: int = -1  # the clause of rows from another partition, where no row of their key may be
 
     def __call__(
         self, context: TaskContext, task: ChangeTask, batches: Iterator[pa.RecordBatch]
@@ -138,6 +139,7 @@ class ChangeSlot:
                     has_partner[partner[is_matched]] = True
                     pairs = ClauseRows(visible.filter(pa.array(is_matched)), source.take(at), merging=True)
                     rows = with_path.filter(pa.array(is_matched))
+                    self._check_arrivals(arrived.take(at))
                     self._check_siblings(rows, arrived, at, everything)
                     yield from self._changed(When.MATCHED, rows, pairs)
                 if changes_rest and not is_matched.all():
@@ -147,6 +149,8 @@ class ChangeSlot:
                     )
         new = pa.array(~has_partner)
         fresh = arrived.select([RECORD_KEY, PARTITION_PATH]).filter(new)
+        if len(everything) > len(arrived):
+            self._check_new(fresh, everything)
         yield from self._changed(When.NOT_MATCHED, fresh, ClauseRows(None, source.filter(new), merging=True))
 
     @property
@@ -177,6 +181,9 @@ class ChangeSlot:
             raise _not_unique(keys)
         if self.combines:
             return self._combined(arrived)
+        counts = pc.value_counts(keys)
+        twice = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
+        self._check_arrivals(arrived.filter(pc.is_in(keys, value_set=twice)))
         deletes = self._deletes(arrived)
         updates = arrived if deletes is None else arrived.filter(pc.invert(deletes))
         if COMMIT_SEQNO in updates.column_names and not self.by_row:
@@ -184,18 +191,54 @@ class ChangeSlot:
             several = rows.filter(pc.greater(rows.column(f"{COMMIT_SEQNO}_count_distinct"), 1))
             if len(several):
                 raise _StoredTwice(several.column(RECORD_KEY)[0].as_py())
-        fields = self.rules.ordering_fields if self.rules.by_ordering else ()
-        by_ordering = bool(fields) and all(read_field(updates, name) is not None for name in fields)
+        if self._is_ordered(updates):
+            return combine(arrived, self.rules.mode, self.rules.ordering_fields, (self._name, PARTITION_PATH))
+        return combine(self._agreeing(arrived, updates), "COMMIT_TIME_ORDERING", (), (self._name, PARTITION_PATH))
+
+    def _agreeing(self, arrived: pa.Table, updates: pa.Table) -> pa.Table:
+        """The rows without deletes of keys that get a new row. `updates`: those that no clause deletes.
+
+        Raises: ConfigError if rows of a key do not agree on what it becomes, stored or new.
+        """
         changed_keys = single_array(updates.column(self._name))
-        if not by_ordering and pc.count_distinct(changed_keys).as_py() != len(changed_keys):
+        if pc.count_distinct(changed_keys).as_py() != len(changed_keys):
             raise _not_unique(changed_keys)
-        mode = self.rules.mode if by_ordering else "COMMIT_TIME_ORDERING"
-        return combine(arrived, mode, fields if by_ordering else (), (self._name, PARTITION_PATH))
+        if len(updates) == len(arrived):
+            return arrived
+        is_new = pa.chunked_array([pa.repeat(False, len(updates))])
+        if COMMIT_SEQNO in updates.column_names:
+            is_new = pc.is_null(updates.column(COMMIT_SEQNO))
+        deletes = self._deletes(arrived)
+        assert deletes is not None
+        of_changed = pc.is_in(arrived.column(self._name), value_set=changed_keys.filter(pc.invert(is_new)))
+        both = arrived.filter(pc.and_(deletes, of_changed))
+        if len(both):
+            stored = [name for name in (RECORD_KEY, COMMIT_SEQNO) if name in arrived.column_names]
+            if len(both.select(stored).join(updates.select(stored), stored, join_type="left semi")):
+                raise _not_unique(single_array(arrived.column(self._name)))
+            raise _StoredTwice(both.column(RECORD_KEY)[0].as_py())
+        replaced = pc.is_in(arrived.column(self._name), value_set=changed_keys.filter(is_new))
+        return arrived.filter(pc.invert(pc.and_(deletes, replaced)))
+
+    def _check_new(self, fresh: pa.Table, everything: pa.Table) -> None:
+        """Raise ConfigError if several rows, which would all delete the stored row of their key, insert a new one."""
+        if NEW_CLAUSE not in everything.column_names or self._is_ordered(everything):
+            return
+        inserts = everything.filter(pc.is_valid(everything.column(NEW_CLAUSE)))
+        keys = inserts.column(RECORD_KEY).filter(
+            pc.is_in(inserts.column(RECORD_KEY), value_set=single_array(fresh.column(RECORD_KEY)))
+        )
+        if pc.count_distinct(keys).as_py() != len(keys):
+            raise _not_unique(single_array(keys))
+
+    def _is_ordered(self, rows: pa.Table) -> bool:
+        """True if ordering values say which of several rows of a key wins."""
+        fields = self.rules.ordering_fields if self.rules.by_ordering else ()
+        return bool(fields) and all(read_field(rows, name) is not None for name in fields)
 
     def _combined(self, arrived: pa.Table) -> pa.Table:
         """One row for each key: by the ordering values where the rows have them, else the last one."""
-        names = self.rules.ordering_fields if self.rules.by_ordering else ()
-        fields = names if all(read_field(arrived, name) is not None for name in names) else ()
+        fields = self.rules.ordering_fields if self._is_ordered(arrived) else ()
         return combine(
             arrived, self.rules.mode if fields else "COMMIT_TIME_ORDERING", fields, (RECORD_KEY, PARTITION_PATH)
         )
@@ -207,6 +250,19 @@ class ChangeSlot:
             return None
         flags = [pc.fill_null(pc.equal(arrived.column(c.numbers), c.number), False) for c in clauses]
         return reduce(pc.or_, flags)
+
+    def _check_arrivals(self, rows: pa.Table) -> None:
+        """Raise ConfigError for a row from another partition. `rows`: those whose key has another row here."""
+        if self.arrives < 0:
+            return
+        comes = rows.filter(pc.fill_null(pc.equal(rows.column(CLAUSE), self.arrives), False))
+        if len(comes):
+            key, path = comes.column(RECORD_KEY)[0].as_py(), comes.column(PARTITION_PATH)[0].as_py()
+            raise ConfigError(
+                f"The statement moves the row of key {key!r} to the partition {path!r}, which has or gets another row "
+                "of this key. Nothing was written. Say which row is to stay: delete the other one first, or move the "
+                "rows in two statements."
+            )
 
     def _check_siblings(self, stored: pa.Table, unique: pa.Table, at: pa.Array, arrived: pa.Table) -> None:
         """Raise _StoredTwice when a change of some rows of a key would also change its other rows in the file group.

@@ -140,18 +140,18 @@ class MergeStatement:
         target = merge.target
         everything = {name: name for name in target.schema.names}
         changeable = {name: name for name in everything if name not in target.fixed or name in target.loose}
-        arrivals = []
+        inserts = []
         for number, clause in enumerate(self.clauses):
             if clause.verb == "insert":
-                arrivals.append(number)
+                inserts.append(number)
             elif clause.verb == "delete":
                 yield NumberedClause(When.MATCHED, "delete", number, {})
             else:
                 yield NumberedClause(When.MATCHED, "update", number, {name: name for name in merge.values[number]})
         if merge.moving:
             yield NumberedClause(When.MATCHED, "delete", len(self.clauses), {})
-            arrivals.append(len(self.clauses) + 1)
-        for number in arrivals:
+            yield NumberedClause(When.NOT_MATCHED, "insert", len(self.clauses) + 1, everything)
+        for number in inserts:
             yield NumberedClause(When.NOT_MATCHED, "insert", number, everything)
             # The table may already have the key of a new row. Then the row updates it, as in an upsert.
             yield NumberedClause(When.MATCHED, "update", number, changeable)
