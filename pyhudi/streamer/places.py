@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from pyhudi.errors import ConfigError
-from pyhudi.model.options.streamer import StreamerOptions
+from pyhudi.model.options.streamer.streamer import StreamerOptions
 from pyhudi.storage import open_storage
 
 __all__ = ["check_places", "place_of"]

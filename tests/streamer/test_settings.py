@@ -68,7 +68,8 @@ def test_a_properties_file_of_hoodiestreamer_is_read_as_it_is_old_spellings_and_
 )
 def test_a_wrong_line_is_refused_with_its_number_and_the_right_word(tmp_path: Path, line: str, words: str) -> None:
     path = tmp_path / "p.toml"
-    path.write_text(f'target-base-path = "{tmp_path}/t"\n{line}\n[hoodie.streamer.source.dfs]\nroot = "{tmp_path}/in"\n')
+    root = f'[hoodie.streamer.source.dfs]\nroot = "{tmp_path}/in"\n'
+    path.write_text(f'target-base-path = "{tmp_path}/t"\n{line}\n{root}')
 
     with pytest.raises(ConfigError, match=words):
         Streamer(path)
