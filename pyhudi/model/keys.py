@@ -28,6 +28,7 @@ __all__ = [
     "META_COLUMNS",
     "OLD_DEFAULT_PARTITION",
     "PARTITION_PATH",
+    "PLAIN_GENERATORS",
     "RECORD_KEY",
     "SLOT",
     "STORED_ROW",
@@ -64,6 +65,9 @@ CONTROL_COLUMNS = (ARRIVAL, IS_DELETE, LOCATION, SLOT, CHANGE, BASE_ROW, STORED_
 
 
 USER_PROVIDED = "USER_PROVIDED"
+
+# Types of key generators that write the values of partition columns into the path as they are.
+PLAIN_GENERATORS = ("SIMPLE", "COMPLEX")
 
 _PACKAGE = "org.apache.hudi.keygen."
 

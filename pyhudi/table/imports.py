@@ -7,15 +7,17 @@ libraries are loaded on use. Their batches are streamed into a bulk insert, and 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from pyhudi.actions.result import WriteResult
@@ -23,7 +25,7 @@ from pyhudi.errors import ConfigError, CorruptFile, SchemaMismatch, StorageError
 from pyhudi.formats.base.parquet_reader import ParquetReader
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.filenames import META_FOLDER, BaseFileName
-from pyhudi.model.keys import META_COLUMNS
+from pyhudi.model.keys import META_COLUMNS, PLAIN_GENERATORS
 from pyhudi.model.options import OptionScope, check_names, merged_options
 from pyhudi.schema.projection import project
 from pyhudi.storage import open_storage
@@ -33,9 +35,6 @@ from pyhudi.table.data_files import check_in_no_table, data_files
 from pyhudi.table.save import write, write_rows
 from pyhudi.table.wrong_names import checked_call
 from pyhudi.timeline.table_properties import table_exists
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["KINDS", "add_files", "import_table"]
 
@@ -234,17 +233,23 @@ def add_files(
     if operation not in _OPERATIONS:
         raise ConfigError(f"add_files adds rows by {', '.join(_OPERATIONS)}; found operation={operation!r}.")
     meta = handle.fresh()
-    return write_rows(handle, _rows_of(_files(paths, storage_options or {}), meta), operation, options)
+    return write_rows(handle, _rows_of(_files(paths, storage_options or {}), meta, operation), operation, options)
 
 
 def _files(paths: object, options: Mapping[str, object]) -> list[_ParquetFile]:
-    """All Parquet files, those of folders in order. Raises ConfigError if there are none, and for files of tables."""
+    """All Parquet files, those of folders in order.
+
+    Raises: ConfigError if there are none, for one that several paths name, and for files of tables.
+    """
     one = isinstance(paths, str | os.PathLike)
     path_list = [paths] if one else list(paths) if isinstance(paths, Iterable) else []
     files = [file for path in path_list for file in _files_at(cast("PathLike", path), options)]
     files = [file for file in files if META_FOLDER not in str(file).split("/")]
     if not files:
         raise ConfigError("add_files: no Parquet files are named; give files, or folders with *.parquet in them.")
+    twice = next((name for name, count in Counter(map(str, files)).items() if count > 1), None)
+    if twice is not None:
+        raise ConfigError(f"add_files: {twice} is named by several paths, and its rows would be added twice.")
     hudis = next((str(file) for file in files if BaseFileName.parse(file.path.rpartition("/")[2])), None)
     if hudis is not None:
         raise ConfigError(
@@ -271,34 +276,123 @@ def _files_at(path: PathLike, options: Mapping[str, object]) -> list[_ParquetFil
     return [_ParquetFile(folder, file) for file in files]
 
 
-def _rows_of(files: Sequence[_ParquetFile], meta: MetaClient) -> Callable[[], pa.RecordBatchReader]:
+def _rows_of(files: Sequence[_ParquetFile], meta: MetaClient, operation: str) -> Callable[[], pa.RecordBatchReader]:
     """A function that opens the rows of the files as a stream. Raises SchemaMismatch for incompatible files."""
     with ThreadPoolExecutor(_FOOTERS_AT_ONCE, thread_name_prefix="hudi-footers") as pool:
-        schemas = list(dict.fromkeys(pool.map(_ParquetFile.schema, files)))
+        inside = list(pool.map(_ParquetFile.schema, files))
+    sources = [_Source.of(file, schema, meta) for file, schema in zip(files, inside, strict=True)]
     try:
-        inside = pa.unify_schemas(schemas, promote_options="permissive")
+        schemas = list(dict.fromkeys(source.schema for source in sources))
+        schema = pa.unify_schemas(schemas, promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise SchemaMismatch(f"add_files: the files can't be read as one table: {error}.") from error
-    from_folders = pa.schema([meta.table_schema().field(name) for name in _in_folders(files, inside, meta)])
-    schema = pa.schema([field for field in (*inside, *from_folders) if field.name not in META_COLUMNS])
-    return lambda: pa.RecordBatchReader.from_batches(schema, _batches(files, schema, from_folders))
+    config = meta.config
+    needed = {*config.record_key_fields, *config.partition_fields, *config.ordering_fields}
+    for source in sources:
+        source.check(schema, needed, replaces=operation == "upsert")
+    return lambda: pa.RecordBatchReader.from_batches(schema, _batches(sources, schema))
 
 
-def _batches(files: Sequence[_ParquetFile], schema: pa.Schema, from_folders: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows of one file after the other; only one row group, or some pages of a large one, is in memory."""
-    folders = ds.partitioning(from_folders, flavor="hive")
-    for file in files:
-        values = ds.get_partition_keys(folders.parse(f"{file.folder}/")) if from_folders.names else {}
-        added = [(field, pa.scalar(values.get(field.name), field.type)) for field in from_folders]
-        with file.opened() as reader:
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A file, and its columns. `folders`: values of the table's columns in the names of its folders, which the file
+    lacks; `told`: those of partition columns that it has, too.
+    """
+
+    file: _ParquetFile
+    schema: pa.Schema
+    folders: Mapping[str, pa.Scalar]
+    told: Mapping[str, pa.Scalar]
+
+    @classmethod
+    def of(cls, file: _ParquetFile, inside: pa.Schema, meta: MetaClient) -> _Source:
+        """Raises SchemaMismatch for a folder's value that its column can't hold."""
+        inside = pa.schema([field for field in inside if field.name not in META_COLUMNS])
+        named = {part.partition("=")[0] for part in file.folder.split("/") if "=" in part}
+        fields = [field for field in meta.table_schema() if field.name in named and not pa.types.is_nested(field.type)]
+        texts = ds.partitioning(pa.schema([(field.name, pa.string()) for field in fields]), flavor="hive")
+        values = ds.get_partition_keys(texts.parse(f"{file.folder}/")) if fields else {}
+        is_plain = (meta.config.key_generator or "").upper() in PLAIN_GENERATORS
+        folders, told = dict[str, pa.Scalar](), dict[str, pa.Scalar]()
+        for field in fields:
+            text = pa.scalar(values.get(field.name), pa.string())
+            try:
+                value = text.cast(field.type)
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+                if field.name in inside.names:
+                    continue
+                raise SchemaMismatch(
+                    f"add_files: {file}: the folder's {field.name}={text} is no value of the column, which is "
+                    f"{field.type}: {error}. Nothing was added."
+                ) from error
+            if field.name not in inside.names:
+                folders[field.name] = value
+            elif is_plain and field.name in meta.config.partition_fields:
+                told[field.name] = value
+        added = [field for field in fields if field.name in folders]
+        return cls(file, pa.schema([*inside, *added]), folders, told)
+
+    def check(self, schema: pa.Schema, needed: Iterable[str], *, replaces: bool) -> None:
+        """Raise SchemaMismatch for a column that other files have and this one must have, too: rows would get null.
+
+        Args:
+            schema: of all files.
+            needed: key, partition and ordering columns.
+            replaces: rows replace stored ones, whose values would be lost.
+        """
+        for field in schema:
+            place = field.name
+            if field.name in self.schema.names:
+                inner = _missing_field(self.schema.field(field.name).type, field.type) if replaces else None
+                if inner is None:
+                    continue
+                place = f"{place}.{inner}"
+            elif not replaces and field.name not in needed:
+                continue
+            raise SchemaMismatch(
+                f"add_files: {self.file} lacks the column {place}, which other files have; its rows would get null "
+                f"{'in place of stored values' if replaces else 'as key, partition or ordering value'}. Add files with "
+                "different columns by calls of their own. Nothing was added."
+            )
+
+    def batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """Its rows with the columns of all files. Raises SchemaMismatch for values that don't fit."""
+        with self.file.opened() as reader:
             for batch in reader.batches([name for name in reader.schema.names if name in schema.names], _BATCH_ROWS):
-                for field, value in added:
-                    batch = batch.append_column(field, pa.repeat(value, len(batch)))
-                yield project(batch, schema)
+                for name, value in self.folders.items():
+                    batch = batch.append_column(self.schema.field(name), pa.repeat(value, len(batch)))
+                rows = project(batch, schema, exact=True)
+                for name, value in self.told.items():
+                    self._check_folder(rows.column(name), name, value)
+                yield rows
+
+    def _check_folder(self, column: pa.Array, name: str, value: pa.Scalar) -> None:
+        same = pc.equal(column, value.cast(column.type)) if value.is_valid else pc.is_null(column)
+        differs = column.filter(pc.invert(pc.fill_null(same, False)))
+        if len(differs):
+            raise SchemaMismatch(
+                f"add_files: {self.file} has rows whose {name} is {differs[0].as_py()!r}, and lies in a folder that "
+                f"says {value.as_py()!r}. Nothing was added; move the file, or correct its rows."
+            )
 
 
-def _in_folders(files: Sequence[_ParquetFile], inside: pa.Schema, meta: MetaClient) -> list[str]:
-    """Partition columns that are in every file's folder name, and in no file."""
-    fields = [name for name in meta.config.partition_fields if name in meta.table_schema().names]
-    folders = [{part.partition("=")[0] for part in file.folder.split("/") if "=" in part} for file in files]
-    return [name for name in fields if name not in inside.names and all(name in folder for folder in folders)]
+def _missing_field(inside: pa.DataType, whole: pa.DataType) -> str | None:
+    """The path of a field of structs, at any depth, that the first type lacks."""
+    if pa.types.is_struct(inside) and pa.types.is_struct(whole):
+        for field in whole.fields:
+            at = inside.get_field_index(field.name)
+            inner = "" if at < 0 else _missing_field(inside.field(at).type, field.type)
+            if inner is not None:
+                return f"{field.name}.{inner}" if inner else field.name
+        return None
+    if not pa.types.is_nested(inside) or inside.num_fields != whole.num_fields:
+        return None
+    pairs = ((inside.field(at), whole.field(at)) for at in range(whole.num_fields))
+    inners = ((mine.name, _missing_field(mine.type, other.type)) for mine, other in pairs)
+    return next((f"{name}.{inner}" for name, inner in inners if inner is not None), None)
+
+
+def _batches(sources: Iterable[_Source], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows of one file after the other; only one row group, or some pages of a large one, is in memory."""
+    for source in sources:
+        yield from source.batches(schema)

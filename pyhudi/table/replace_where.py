@@ -37,7 +37,7 @@ from pyhudi.expressions.where import parse_where
 from pyhudi.formats.avro.schema import without_meta
 from pyhudi.index.chosen import chosen_index
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.keys import META_COLUMNS
+from pyhudi.model.keys import META_COLUMNS, PLAIN_GENERATORS
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.operation import SCHEMA_MODE
 from pyhudi.queries.query import Query
@@ -58,7 +58,6 @@ __all__ = ["overwrite", "write_where"]
 
 _OPERATION = "OVERWRITE"
 _ROWS = "_pyhudi_rows"  # the number of rows that the example represents
-_PLAIN_GENERATORS = ("SIMPLE", "COMPLEX")
 _RUNS = 5  # attempts of a change whose rows are read before it, because others may write in between
 
 
@@ -185,7 +184,7 @@ def _by_partition(frame: Frame, predicate: Predicate, meta: MetaClient, parsed: 
     is_plain = bool(columns) and len(names) == len(columns) and not is_opaque(predicate) and not calls_of(predicate)
     if not is_plain or split_texts(predicate)[1] or not names <= set(config.partition_fields):
         return None
-    if (config.key_generator or "").upper() not in _PLAIN_GENERATORS:
+    if (config.key_generator or "").upper() not in PLAIN_GENERATORS:
         return None
     matches = _PartitionMatches(PathColumns(config, meta.table_schema()), predicate, meta)
     return replace(insert_overwrite(frame, parsed), matches=matches)

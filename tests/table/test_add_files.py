@@ -77,6 +77,94 @@ def test_an_upsert_makes_it_safe_to_add_files_again(table: HudiTable, tmp_path: 
     assert len(rows(table)) == 2
 
 
+WHOLE: dict[str, list[Any]] = {"id": [1], "city": ["rome"], "day": [3], "fare": [1.0], "ts": [1]}
+
+
+@pytest.mark.parametrize(
+    ("operation", "lacks", "says"),
+    [
+        ("bulk_insert", "id", "lacks the column id.*would get null as key, partition or ordering value"),
+        ("bulk_insert", "city", "lacks the column city"),
+        ("insert", "ts", "lacks the column ts"),
+        ("upsert", "fare", "lacks the column fare.*would get null in place of stored values"),
+    ],
+)
+def test_files_that_lack_a_column_that_others_fill_are_refused(
+    operation: str, lacks: str, says: str, tmp_path: Path
+) -> None:
+    schema = pa.schema([*SCHEMA, ("ts", pa.int64())])
+    table = HudiTable.create(tmp_path / "t", schema, record_key="id", partition_by=["city", "day"], ordering="ts")
+    table.upsert([{"id": 2, "city": "rome", "day": 3, "fare": 9.0, "ts": 0}])
+    saved(tmp_path / "in" / "a.parquet", **WHOLE)
+    lone = saved(tmp_path / "in" / "b.parquet", **{k: v for k, v in (WHOLE | {"id": [2]}).items() if k != lacks})
+
+    with pytest.raises(SchemaMismatch, match=f"b.parquet {says}"):
+        table.maintenance.add_files(tmp_path / "in", operation=operation)
+    assert rows(table) == [(2, "rome", 3, 9.0)]
+    if operation == "upsert":
+        table.maintenance.add_files(lone, operation=operation)
+        assert rows(table) == [(2, "rome", 3, 9.0)], "by a call of its own it keeps the stored value"
+
+
+@pytest.mark.parametrize(
+    ("whole", "part", "place"),
+    [({"x": 1, "y": 2}, {"x": 3}, "s.y"), ([{"x": 1, "y": 2}], [{"y": 3}], r"s\..*\.x")],
+)
+def test_upserts_of_files_that_lack_fields_of_others_are_refused(
+    table: HudiTable, tmp_path: Path, whole: Any, part: Any, place: str
+) -> None:
+    columns = {name: values for name, values in WHOLE.items() if name != "ts"}
+    saved(tmp_path / "in" / "a.parquet", **columns, s=[whole])
+    saved(tmp_path / "in" / "b.parquet", **columns | {"id": [2]}, s=[part])
+    with pytest.raises(SchemaMismatch, match=f"b.parquet lacks the column {place}"):
+        table.maintenance.add_files(tmp_path / "in", operation="upsert")
+    table.maintenance.add_files(tmp_path / "in")
+    assert len(rows(table)) == 2
+
+
+def test_numbers_of_files_of_several_types_keep_their_digits(tmp_path: Path) -> None:
+    table = HudiTable.create(tmp_path / "t", pa.schema([("id", pa.int64())]), record_key="id")
+    saved(tmp_path / "in" / "a.parquet", id=[1], n=[2**53 + 1])
+    b = saved(tmp_path / "in" / "b.parquet", id=[2], n=[0.5])
+    with pytest.raises(SchemaMismatch, match="9007199254740993"):
+        table.maintenance.add_files(tmp_path / "in")
+    saved(tmp_path / "in" / "a.parquet", id=[1], n=[2**53])
+    table.maintenance.add_files([tmp_path / "in" / "a.parquet", b])
+    assert table.to_arrow(["id", "n"]).sort_by("id").to_pylist() == [{"id": 1, "n": 2.0**53}, {"id": 2, "n": 0.5}]
+
+
+def test_folders_name_what_each_file_lacks(table: HudiTable, tmp_path: Path) -> None:
+    saved(tmp_path / "in" / "city=oslo" / "day=7" / "a.parquet", id=[1], fare=[1.0])
+    saved(tmp_path / "in" / "b.parquet", id=[2], city=["rome"], day=[3], fare=[2.0])
+    saved(tmp_path / "in" / "fare=2.5" / "city=a%2Fb" / "c.parquet", id=[3], city=["a/b"], day=[3])
+    table.maintenance.add_files(tmp_path / "in")
+    assert rows(table) == [(1, "oslo", 7, 1.0), (2, "rome", 3, 2.0), (3, "a/b", 3, 2.5)]
+
+
+@pytest.mark.parametrize(
+    ("folder", "columns", "says"),
+    [
+        ("city=oslo", {"city": ["rome"], "day": [3]}, "has rows whose city is 'rome', and lies in a folder that says"),
+        ("day=4", {"city": ["rome"], "day": [None]}, "whose day is None, and lies in a folder that says 4"),
+        ("day=x", {"city": ["rome"]}, "the folder's day=x is no value of the column, which is int32"),
+    ],
+)
+def test_folders_that_contradict_their_files_are_refused(
+    table: HudiTable, tmp_path: Path, folder: str, columns: dict[str, Any], says: str
+) -> None:
+    saved(tmp_path / "in" / folder / "a.parquet", id=[1], fare=[1.0], **columns)
+    with pytest.raises(SchemaMismatch, match=says):
+        table.maintenance.add_files(tmp_path / "in")
+    assert rows(table) == []
+
+
+def test_a_file_that_two_paths_name_is_refused(table: HudiTable, tmp_path: Path) -> None:
+    file = saved(tmp_path / "in" / "a.parquet", id=[1], city=["rome"], day=[3], fare=[1.0])
+    with pytest.raises(ConfigError, match=r"a.parquet is named by several paths"):
+        table.maintenance.add_files([tmp_path / "in", file])
+    assert rows(table) == []
+
+
 @pytest.mark.parametrize(
     ("paths", "error", "says"),
     [
@@ -198,7 +286,7 @@ def test_row_groups_are_read_some_at_a_time(table: HudiTable, tmp_path: Path) ->
     )
     pq.write_table(file, tmp_path / "large.parquet", row_group_size=group_rows)
     del file
-    opened = imports._rows_of(imports._files(tmp_path / "large.parquet", {}), table._handle.fresh())
+    opened = imports._rows_of(imports._files(tmp_path / "large.parquet", {}), table._handle.fresh(), "bulk_insert")
     before, most, count = pa.total_allocated_bytes(), 0, 0
 
     for batch in opened():

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyhudi.actions.action import ActionContext
 from pyhudi.errors import ConfigError, TableError
 from pyhudi.keygen.parse import partition_values
-from pyhudi.model.keys import HIVE_DEFAULT_PARTITION, OLD_DEFAULT_PARTITION
+from pyhudi.model.keys import HIVE_DEFAULT_PARTITION, OLD_DEFAULT_PARTITION, PLAIN_GENERATORS
 from pyhudi.queries.plan import ReadPlan
 from pyhudi.queries.read_slice import ReadSlice
 from pyhudi.queries.snapshot import read_slice
@@ -28,7 +28,6 @@ from pyhudi.view.file_system_view import FileSystemView
 
 __all__ = ["deprecated_partition", "rename_partition"]
 
-_PLAIN_GENERATORS = ("SIMPLE", "COMPLEX")
 _RUN = "table.maintenance.repair.deprecated_partition(dry_run=False)"
 
 
@@ -43,7 +42,7 @@ def rename_partition(context: ActionContext, old: str, new: str, *, dry_run: boo
     config = meta.config
     old, new = old.strip("/"), new.strip("/")
     run = f"table.maintenance.repair.rename_partition({old!r}, {new!r}, dry_run=False)"
-    if not config.partition_fields or (config.key_generator or "").upper() not in _PLAIN_GENERATORS:
+    if not config.partition_fields or (config.key_generator or "").upper() not in PLAIN_GENERATORS:
         raise ConfigError(
             f"{root}: the values of a partition's columns are not those of its path (key generator "
             f"{config.key_generator}), so it can't be renamed. Update its rows instead."
