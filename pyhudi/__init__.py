@@ -46,14 +46,14 @@ if TYPE_CHECKING:
     from pyhudi.sql.duckdb_session import DuckDbSession, sql
     from pyhudi.sql.procedures.registry import call
     from pyhudi.streamer.streamer import Streamer
-    from pyhudi.table.apply_changes import apply_changes
     from pyhudi.table.at import TableAt
-    from pyhudi.table.bootstrap import bootstrap
+    from pyhudi.table.change_events.apply_changes import apply_changes
     from pyhudi.table.dataset import HudiDataset
     from pyhudi.table.follow import follow
     from pyhudi.table.groups.repairs import repair_properties
     from pyhudi.table.hudi_table import HudiTable
-    from pyhudi.table.imports import import_table
+    from pyhudi.table.imports.bootstrap import bootstrap
+    from pyhudi.table.imports.rows import import_table
     from pyhudi.table.merge_builder import Merge
     from pyhudi.table.scan import Scan
     from pyhudi.table.write_call import write_hudi
@@ -113,14 +113,14 @@ _HOME = {
     "Streamer": "pyhudi.streamer.streamer",
     "TableAt": "pyhudi.table.at",
     "WriteResult": "pyhudi.actions.result",
-    "apply_changes": "pyhudi.table.apply_changes",
-    "bootstrap": "pyhudi.table.bootstrap",
+    "apply_changes": "pyhudi.table.change_events.apply_changes",
+    "bootstrap": "pyhudi.table.imports.bootstrap",
     "call": "pyhudi.sql.procedures.registry",
     "disable": "pyhudi.session.enable",
     "enable": "pyhudi.session.enable",
     "flush_metrics": "pyhudi.listeners.metrics",
     "follow": "pyhudi.table.follow",
-    "import_table": "pyhudi.table.imports",
+    "import_table": "pyhudi.table.imports.rows",
     "metrics": "pyhudi.listeners.metrics",
     "repair_properties": "pyhudi.table.groups.repairs",
     "show_progress": "pyhudi.progress_line",

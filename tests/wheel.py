@@ -61,7 +61,7 @@ _LOADS = {
         "o = {'target-base-path': 't', 'record_key': 'id', 'source-class': 'JdbcSource'};"
         "o = {**o, k + 'url': 'jdbc:sqlite:s.db', k + 'table.name': 's'}; assert pyhudi.Streamer(o).run().rows == 2"
     ),
-    "iceberg": "import pyiceberg.table; from pyhudi.table import imports",
+    "iceberg": "import pyiceberg.table; from pyhudi.table.imports import rows",
     "java": "from pyhudi.spark.java import java_home; print(java_home('java'))",
 }
 

@@ -10,7 +10,7 @@ from pyhudi.actions.result import WriteResult
 from pyhudi.spark.session import settings_read_once, store_options
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
-from pyhudi.table.bootstrap import bootstrap_by_options, is_bootstrap
+from pyhudi.table.imports.bootstrap import bootstrap_by_options, is_bootstrap
 from pyhudi.table.save import write
 
 __all__ = ["write_frame"]

@@ -14,7 +14,7 @@ from pyhudi.expressions.predicates import columns_of
 from pyhudi.expressions.where import parse_where
 from pyhudi.model.options.streamer.changes import ApplyOptions
 from pyhudi.streamer.settings import PipelineSettings
-from pyhudi.table.change_flow import ChangeFlow
+from pyhudi.table.change_events.flow import ChangeFlow
 
 __all__ = ["flow_of", "with_all_columns"]
 

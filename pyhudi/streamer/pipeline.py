@@ -36,8 +36,8 @@ from pyhudi.streamer.sources.debezium.source import check_table, settings_of_cha
 from pyhudi.streamer.sources.debezium.unavailable import filled_by_table
 from pyhudi.streamer.sources.registry import open_source
 from pyhudi.streamer.sources.source import RowSource, SourceSetting
-from pyhudi.table.apply_changes import apply_events
-from pyhudi.table.change_flow import ChangeFlow
+from pyhudi.table.change_events.apply_changes import apply_events
+from pyhudi.table.change_events.flow import ChangeFlow
 from pyhudi.table.save import write
 from pyhudi.timeline.table_properties import table_exists
 

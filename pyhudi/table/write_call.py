@@ -10,8 +10,8 @@ from pyhudi.actions.result import WriteResult
 from pyhudi.expressions.binding import Where
 from pyhudi.model.options import OptionScope, check_names, merged_options
 from pyhudi.storage.base import Storage
-from pyhudi.table.bootstrap import bootstrap_by_options, is_bootstrap
 from pyhudi.table.calls import Options, PathLike, open_place, session_options
+from pyhudi.table.imports.bootstrap import bootstrap_by_options, is_bootstrap
 from pyhudi.table.input import TableInput
 from pyhudi.table.replace_where import write_where
 from pyhudi.table.save import write

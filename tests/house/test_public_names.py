@@ -78,7 +78,12 @@ def test_reading_a_table_loads_no_write_and_no_service(tmp_path):
         not {f"pyhudi.services.{name}" for name in ("compact.compaction", "cluster.calls", "clean.cleaning")} & loaded
     )
     assert (
-        not {"pyhudi.table.write", "pyhudi.table.save", "pyhudi.table.bootstrap", "pyhudi.services.versions.upgrade"}
+        not {
+            "pyhudi.table.write",
+            "pyhudi.table.save",
+            "pyhudi.table.imports.bootstrap",
+            "pyhudi.services.versions.upgrade",
+        }
         & loaded
     )
 

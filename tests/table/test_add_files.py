@@ -13,7 +13,7 @@ import pytest
 
 from pyhudi import ConfigError, HudiError, HudiTable, SchemaMismatch, bootstrap
 from pyhudi.storage import open_storage
-from pyhudi.table import imports
+from pyhudi.table.imports import rows as imports
 from tests.support.servers.object_stores import ObjectStoreServer, object_store_server
 
 SCHEMA = pa.schema([("id", pa.int64()), ("city", pa.string()), ("day", pa.int32()), ("fare", pa.float64())])

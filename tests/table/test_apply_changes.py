@@ -21,8 +21,8 @@ from pyhudi.errors import HudiError, StandingConflict
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.filenames import HIDDEN_EVENTS_FOLDER
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.table import apply_changes as calls
-from pyhudi.table import change_flow
+from pyhudi.table.change_events import apply_changes as calls
+from pyhudi.table.change_events import flow
 from tests.support.scd_model import Event, history_of, newest_of
 from tests.support.sweeps import SEED, stride
 from tests.support.writers.dying import READING, places_to_die
@@ -454,4 +454,4 @@ def test_words_of_spark_are_pointed_to_ours() -> None:
     for theirs, ours in (("stored_as_scd_type", "scd_type"), ("target", "table"), ("ignore_null_updates", "Nulls")):
         with pytest.raises(ConfigError, match=ours):
             apply_changes([], MemoryStorage(), **{theirs: 2})  # type: ignore[arg-type]
-    assert change_flow.names_of("a") == ("a",)
+    assert flow.names_of("a") == ("a",)

@@ -12,9 +12,9 @@ from pyhudi.services.repair.result import PropertyItem
 from pyhudi.sql.procedures.procedure import TABLE, ProcedureCall, Rows, procedure, table_name_of
 from pyhudi.sql.session import SqlSession
 from pyhudi.storage import open_storage
-from pyhudi.table.bootstrap import bootstrap
 from pyhudi.table.exports import export_instants as exported_instants
 from pyhudi.table.groups.repairs import repair_properties
+from pyhudi.table.imports.bootstrap import bootstrap
 from pyhudi.table.scan import Scan
 from pyhudi.view.file_system_view import listed_partitions
 

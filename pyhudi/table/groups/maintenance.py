@@ -172,7 +172,7 @@ class Maintenance:
             for columns that don't fit the table's; StorageError for a file that can't be read. After an error nothing
             was added.
         """
-        from pyhudi.table.imports import add_files
+        from pyhudi.table.imports.rows import add_files
 
         return add_files(self._handle, paths, operation, storage_options, options)
 

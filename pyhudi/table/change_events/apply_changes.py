@@ -57,7 +57,7 @@ from pyhudi.queries.query import Query
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.table.calls import Options, PathLike, open_place, session_options, session_zone
-from pyhudi.table.change_flow import ChangeFlow, names_of
+from pyhudi.table.change_events.flow import ChangeFlow, names_of
 from pyhudi.table.hudi_table import HudiTable
 from pyhudi.table.input import TableInput, is_spark_frame, to_arrow_rows
 from pyhudi.table.save import write

@@ -49,7 +49,7 @@ from pyhudi.storage import open_storage, with_sync
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.table.calls import Options, PathLike, calling, open_place
-from pyhudi.table.data_files import check_in_no_table, data_files
+from pyhudi.table.imports.data_files import check_in_no_table, data_files
 from pyhudi.table.save import write
 from pyhudi.table.write import replace_table
 from pyhudi.table.wrong_names import checked_call

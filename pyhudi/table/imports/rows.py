@@ -31,7 +31,7 @@ from pyhudi.schema.projection import project
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.table.calls import Options, PathLike, TableHandle, open_place, session_options
-from pyhudi.table.data_files import check_in_no_table, data_files
+from pyhudi.table.imports.data_files import check_in_no_table, data_files
 from pyhudi.table.save import write, write_rows
 from pyhudi.table.wrong_names import checked_call
 from pyhudi.timeline.table_properties import table_exists

@@ -1,0 +1,1 @@
+"""Change events of a source, applied to a table."""

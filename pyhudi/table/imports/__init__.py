@@ -1,0 +1,1 @@
+"""Tables from existing files and from tables of other formats."""
