@@ -255,6 +255,9 @@ def _takes(old: pa.DataType, new: pa.DataType) -> bool:
         return bool((old.tz is None) == (new.tz is None))
     if pt.is_decimal(old):
         return bool(pt.is_decimal(new) and can_cast(new, old))
+    if is_bytes(old) and is_bytes(new):
+        # Spark has no binary of a fixed size; values of another size are refused as they are cast.
+        return not (pt.is_fixed_size_binary(old) and pt.is_fixed_size_binary(new))
     return _widens(new, old)
 
 

@@ -28,12 +28,13 @@ import pyarrow.compute as pc
 import pyarrow.json as pajson
 import pyarrow.types as pt
 
+from pyhudi.arrow.kinds import is_list
 from pyhudi.errors import HudiError, SchemaMismatch
 from pyhudi.schema.projection import project
 from pyhudi.table.column_values import type_in
 from pyhudi.table.row_files.text_values import column_of_json
 
-__all__ = ["Decoded", "RowColumns", "decode_json", "read_in_parts", "typed_columns"]
+__all__ = ["Decoded", "RowColumns", "decode_json", "nullable_columns", "read_in_parts", "typed_columns"]
 
 _BLOCK_BYTES = 8 << 20
 _REFUSED_MAX = 10_000  # unfit messages that are isolated one by one
@@ -143,13 +144,29 @@ def typed_columns(tables: Sequence[pa.Table]) -> pa.Table:
     if len(tables) == 1:
         return tables[0]
     try:
-        schema = pa.unify_schemas([table.schema for table in tables], promote_options="permissive")
+        schemas = [nullable_columns(table.schema) for table in tables]  # another part may lack a column, or a field
+        schema = pa.unify_schemas(schemas, promote_options="permissive")
     except (pa.ArrowTypeError, pa.ArrowInvalid) as error:
         raise SchemaMismatch(
             f"Rows of a batch have several types in one column: {error}. Name the columns by a schema provider, or add "
             "the column to the table. Nothing was written."
         ) from error
     return pa.concat_tables([project(table, schema, exact=True) for table in tables])
+
+
+def nullable_columns(schema: pa.Schema) -> pa.Schema:
+    """The columns as nullable: a later schema may lack a column that today's requires."""
+    return pa.schema([pa.field(one.name, _nullable(one.type)) for one in schema])
+
+
+def _nullable(kind: pa.DataType) -> pa.DataType:
+    """The type with nullable struct fields, items and values of maps."""
+    if pt.is_struct(kind):
+        fields = [kind.field(at) for at in range(kind.num_fields)]
+        return pa.struct([pa.field(one.name, _nullable(one.type)) for one in fields])
+    if pt.is_map(kind):
+        return pa.map_(kind.key_type, _nullable(kind.item_type))
+    return pa.list_(_nullable(kind.value_type)) if is_list(kind) else kind
 
 
 def _parse(messages: Sequence[bytes], columns: RowColumns) -> pa.Table:

@@ -22,12 +22,12 @@ import pyarrow as pa
 from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.model.options import WriteOptions, canonical_keys
 from pyhudi.spark.engine import SparkEngine
-from pyhudi.spark.frame_input import collected, is_written_here
+from pyhudi.spark.frame_input import FrameInput, collected, is_written_here
 from pyhudi.spark.session import hudi_options, store_options
 from pyhudi.spark.types import travelling_schema
 from pyhudi.streamer.checkpoints import Start
-from pyhudi.streamer.json_messages import RowColumns
-from pyhudi.streamer.reading import Finish, ReadBatch, RowTarget, nullable_columns
+from pyhudi.streamer.json_messages import RowColumns, nullable_columns
+from pyhudi.streamer.reading import Finish, ReadBatch, RowTarget
 from pyhudi.streamer.schemas import ProvidedColumns
 from pyhudi.streamer.settings import PipelineSettings
 from pyhudi.streamer.sources.hudi import HudiSource
@@ -120,7 +120,7 @@ class SparkReader:
         batch = source.batch(plan, [(splits[answer.number], answer.fetched) for answer in answers], columns)
         answers = [answer for answer in answers if answer.number in batch.splits]
         missing = finish.missing(batch.rows.schema)
-        if missing and batch.rejected and not self._transforms:
+        if missing and any(answer.keyless for answer in answers):
             raise SchemaMismatch(f"No row of the batch has the key column {missing[0]}. Nothing was written.")
         if not any(answer.rows for answer in answers):
             return self._without_rows(start, batch, finish)
@@ -132,6 +132,7 @@ class SparkReader:
         """The rows of a DataFrame after the transformers, which are evaluated once."""
         for transform in self._transforms:
             frame = transform.frame(frame)
+        FrameInput(frame).column_names(None)
         target = finish.target or nullable_columns(self._engine.schema(frame))
         packed, answers = self._packed(self._engine.map(frame, PackRows(replace(finish, target=target)), PACKED))
         keyless = [one for answer in answers for one in answer.fetched.rejected]
@@ -156,10 +157,15 @@ class SparkReader:
             rows = pa.Table.from_batches(unpack.unpacked(found.to_batches()), unpack.schema)
             return ReadBatch(start, batch, rows, schema, count, rejected, lambda n: rows.slice(0, n))
         frame = self._frame(packed, answers, schema)
-        return ReadBatch(start, batch, frame, schema, count, rejected, lambda n: self._engine.collect(frame.limit(n)))
+
+        def head(rows: int) -> pa.Table:
+            # A limit would not keep the order of all rows.
+            return self._engine.collect(frame.limit(rows) if rows < count else frame)
+
+        return ReadBatch(start, batch, frame, schema, count, rejected, head)
 
     def _without_rows(self, start: Start, batch: Batch, finish: Finish) -> ReadBatch:
-        rows, _ = finish(batch.rows)
+        rows, _ = finish(pa.table({}) if self._transforms else batch.rows)
         return ReadBatch(start, batch, rows, rows.schema, 0, batch.rejected, lambda n: rows)
 
     def _packed(self, frame: SparkDataFrame) -> tuple[SparkDataFrame, list[SplitReply]]:

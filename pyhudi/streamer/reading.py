@@ -8,19 +8,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.types as pt
 import xxhash
 
 from pyhudi.result import plain
 from pyhudi.schema.projection import project
 from pyhudi.streamer.checkpoints import Start
-from pyhudi.streamer.json_messages import RowColumns
+from pyhudi.streamer.json_messages import RowColumns, nullable_columns
 from pyhudi.streamer.schemas import ProvidedColumns
 from pyhudi.streamer.settings import PipelineSettings
 from pyhudi.streamer.sources.source import Batch, Rejected, RowSource
@@ -29,7 +28,7 @@ from pyhudi.streamer.transforms import transforms_of
 if TYPE_CHECKING:
     from pyhudi.spark.names import SparkDataFrame
 
-__all__ = ["BatchReader", "Finish", "LocalReader", "ReadBatch", "RowTarget", "nullable_columns"]
+__all__ = ["BatchReader", "Finish", "LocalReader", "ReadBatch", "RowTarget"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +95,7 @@ class Finish:
             valid = pc.and_(valid, pc.is_valid(rows.column(name)))
         rejected = []
         for row in rows.filter(pc.invert(valid)).to_pylist():
-            text = json.dumps(plain(row), ensure_ascii=False)
+            text = _text(row, keys)
             position = f"{self.source}#{xxhash.xxh64_hexdigest(text.encode())}"
             rejected.append(Rejected(position, text, f"a row without a value in its key {', '.join(keys)}"))
         return rows.filter(valid).select(names), rejected
@@ -122,6 +121,8 @@ class LocalReader:
         if rows.num_rows:
             for transform in self._transforms:
                 rows = transform(rows)
+        elif self._transforms:
+            rows = pa.table({})  # transformers would say the columns
         rows, keyless = Finish(self._provided.target, target.keys, self._settings.options.source)(rows)
         rows, said = target.fill(rows)
         batch = replace(batch, said=(*batch.said, *said))
@@ -132,14 +133,17 @@ class LocalReader:
         """Do nothing: no rows are held."""
 
 
-def nullable_columns(schema: pa.Schema) -> pa.Schema:
-    """The columns as nullable: a later schema may lack a column that today's requires."""
-    return pa.schema([pa.field(one.name, _nullable(one.type)) for one in schema])
+def _text(row: Mapping[str, Any], keys: Sequence[str]) -> str:
+    """A row as JSON: its keys and its values. It is the same beside any other rows, which may add columns or widen
+    them.
+    """
+    values = cast("dict[str, object]", _values(plain(row)))
+    return json.dumps({**dict.fromkeys(keys), **values}, ensure_ascii=False, sort_keys=True)
 
 
-def _nullable(kind: pa.DataType) -> pa.DataType:
-    """The type with nullable struct fields and items."""
-    if pt.is_struct(kind):
-        fields = [kind.field(at) for at in range(kind.num_fields)]
-        return pa.struct([pa.field(one.name, _nullable(one.type)) for one in fields])
-    return pa.list_(_nullable(kind.value_type)) if pt.is_list(kind) else kind
+def _values(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _values(one) for name, one in value.items() if one is not None}
+    if isinstance(value, list):
+        return [_values(one) for one in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -38,6 +38,7 @@ class _Told(msgspec.Struct, frozen=True):
 
     rows: int
     size_bytes: int
+    keyless: int
     columns: bytes
     rejected: list[tuple[str, str, str]]
     end: str
@@ -61,11 +62,8 @@ class FetchSplits:
         try:
             for number, split in splits:
                 fetched = source.fetch(split, self.columns)
-                rows, rejected = fetched.rows, list(fetched.rejected)
-                if self.finish is not None:
-                    rows, keyless = self.finish(rows)
-                    rejected += keyless
-                yield _answer(number, rows, rejected, fetched)
+                rows, keyless = (fetched.rows, []) if self.finish is None else self.finish(fetched.rows)
+                yield _answer(number, rows, keyless, fetched)
                 yield from _packed(number, rows)
         finally:
             source.close()
@@ -78,10 +76,14 @@ class PackRows:
     finish: Finish
 
     def __call__(self, context: TaskContext, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        is_empty = True
         for batch in batches:
-            rows, rejected = self.finish(pa.Table.from_batches([batch]))
-            yield _answer(context.partition_id, rows, rejected)
+            is_empty = False
+            rows, keyless = self.finish(pa.Table.from_batches([batch]))
+            yield _answer(context.partition_id, rows, keyless)
             yield from _packed(context.partition_id, rows)
+        if is_empty:  # it answers as well, so that rows which it lacks when it is computed again are missed
+            yield _answer(context.partition_id, (self.finish.target or pa.schema([])).empty_table(), [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +129,14 @@ class UnpackSplits:
 
 @dataclass(frozen=True, slots=True)
 class SplitReply:
-    """A task's report. `rows`, `size_bytes`: of the packed rows; `fetched`: the rest, and their columns."""
+    """A task's report. `rows`, `size_bytes`: of the packed rows; `keyless`: rows that lack a key, which are among the
+    rejected ones of `fetched`; this has the rest, and the columns.
+    """
 
     number: int
     rows: int
     size_bytes: int
+    keyless: int
     fetched: Fetched
 
 
@@ -143,7 +148,7 @@ def answers_of(table: pa.Table) -> list[SplitReply]:
             told = msgspec.msgpack.decode(packed.as_buffer(), type=_Told)
             rows = pa.ipc.read_schema(pa.py_buffer(told.columns)).empty_table()
             fetched = Fetched(rows, [Rejected(*one) for one in told.rejected], told.end, told.said)
-            answers.append(SplitReply(number, told.rows, told.size_bytes, fetched))
+            answers.append(SplitReply(number, told.rows, told.size_bytes, told.keyless, fetched))
     return sorted(answers, key=lambda answer: answer.number)
 
 
@@ -151,12 +156,11 @@ def _numbers(column: pa.Array | pa.ChunkedArray) -> list[int]:
     return cast("list[int]", column.to_pylist())
 
 
-def _answer(
-    number: int, rows: pa.Table, rejected: Iterable[Rejected], fetched: Fetched | None = None
-) -> pa.RecordBatch:
-    texts = [(one.position, one.text, one.reason) for one in rejected]
-    end, said = ("", []) if fetched is None else (fetched.end, list(fetched.said))
-    told = _Told(rows.num_rows, rows.nbytes, rows.schema.serialize().to_pybytes(), texts, end, said)
+def _answer(number: int, rows: pa.Table, keyless: Sequence[Rejected], fetched: Fetched | None = None) -> pa.RecordBatch:
+    fetched = fetched or Fetched(rows)
+    texts = [(one.position, one.text, one.reason) for one in (*fetched.rejected, *keyless)]
+    columns = rows.schema.serialize().to_pybytes()
+    told = _Told(rows.num_rows, rows.nbytes, len(keyless), columns, texts, fetched.end, list(fetched.said))
     answer = pa.array([msgspec.msgpack.encode(told)], pa.binary())
     return pa.RecordBatch.from_arrays([pa.array([number], pa.int32()), answer, pa.nulls(1, pa.binary())], schema=PACKED)
 

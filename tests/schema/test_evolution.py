@@ -150,6 +150,13 @@ def test_timestamps_of_another_unit_are_taken() -> None:
     assert evolve(table, incoming) is table
 
 
+def test_binaries_of_a_fixed_size_and_of_any_fit_each_others_columns() -> None:
+    for table, data in ((pa.binary(2), pa.binary()), (pa.binary(), pa.binary(2))):
+        assert evolve(pa.schema({"b": table}), pa.schema({"b": data})) == pa.schema({"b": table})
+    with pytest.raises(SchemaMismatch, match=r"the table has fixed_size_binary\[2\], the data fixed_size_binary\[3\]"):
+        evolve(pa.schema({"b": pa.binary(2)}), pa.schema({"b": pa.binary(3)}))
+
+
 def test_a_type_that_allows_nulls_leaves_required_columns_required_at_every_depth() -> None:
     inner = pa.struct([pa.field("x", pa.int32(), nullable=False)])
     listed = pa.list_(pa.field("element", inner, nullable=False))

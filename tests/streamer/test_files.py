@@ -279,6 +279,36 @@ def test_a_file_whose_columns_have_other_types_is_named_and_goes_into_quarantine
     assert "the table has int64, the data string" in {row["position"]: row["reason"] for row in aside}["d"]
 
 
+def test_a_part_whose_columns_have_other_types_is_of_the_next_batch_and_so_is_what_is_behind_it(tmp_path: Path) -> None:
+    for name, value in (("a", 1), ("b", "text"), ("c", 3)):
+        made(tmp_path, name, {"id": 1, "v": value}, ms=7000)
+    source = open_source(SourceSetting(load_settings(config(tmp_path)), SystemClock()))
+    assert isinstance(source, SplitSource)
+    plan, columns = source.plan(Start(None), None), RowColumns(pa.schema([]))
+    splits = source.splits(plan, 3)
+    batch = source.batch(plan, [(split, source.fetch(split, columns)) for split in splits], columns)
+
+    assert (list(batch.splits), batch.rows.to_pylist()) == ([0], [{"id": 1, "v": 1}])
+    assert batch.checkpoint == "6999", "Hudi, too, would find the others"
+    assert batch.said == ["b and what is behind it come in the next batch: other types of columns"]
+    left = source.plan(Start(batch.checkpoint, notes=batch.notes), None)
+    assert [file.path for file in left.files] == ["b", "c"]
+
+
+def test_maps_and_lists_of_structs_grow_fields_that_the_files_require(tmp_path: Path) -> None:
+    for number, name in enumerate("xy"):
+        struct = pa.struct([pa.field(name, pa.int64(), nullable=False)])
+        lists = {"l": pa.array([[{name: 1}]], pa.list_(struct)), "big": pa.array([[{name: 1}]], pa.large_list(struct))}
+        maps = pa.array([[("k", {name: 1})]], pa.map_(pa.string(), struct))
+        parquet(tmp_path, name, 1000 + number, id=[number], m=maps, **lists)
+
+    assert Streamer(config(tmp_path, "ParquetDFSSource")).run().rows == 2
+    first, second = {"x": 1, "y": None}, {"x": None, "y": 1}
+    assert [(row["m"], row["l"], row["big"]) for row in rows(tmp_path)] == [
+        ([("k", one)], [one], [one]) for one in (first, second)
+    ]
+
+
 def test_files_of_one_second_are_cut_where_memory_ends_and_none_is_lost_or_comes_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pyhudi import HudiTable, Streamer, write_hudi
@@ -69,6 +70,19 @@ def test_transformers_run_one_after_the_other_sql_in_sparks_words_flattening_and
 
     assert Streamer(settings).run().rows == 1
     assert rows(tmp_path) == [{"id": 2, "city": "oslo", "place_city": "oslo", "v": 4, "loud": "oslo!"}]
+
+
+def test_a_batch_without_rows_makes_no_table_of_columns_that_a_transformer_changes(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    more = {"transformer-class": "SqlQueryBasedTransformer", "source-class": "ParquetDFSSource"}
+    settings = config(tmp_path, **more, **{"hoodie.streamer.transformer.sql": "SELECT key AS id FROM <SRC>"})
+    pq.write_table(pa.table({"key": pa.array([], pa.int64())}), tmp_path / "in" / "a")
+    done = Streamer(settings).run()
+    assert (done.rows, done.commits) == (0, 0)
+    pq.write_table(pa.table({"key": [1]}), tmp_path / "in" / "b")
+
+    assert Streamer(settings).run().rows == 1
+    assert rows(tmp_path) == [{"id": 1}]
 
 
 def test_a_transformer_that_has_no_query_or_gives_nothing_is_named(tmp_path: Path) -> None:

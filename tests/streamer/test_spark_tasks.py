@@ -57,7 +57,7 @@ def test_rows_are_packed_in_values_of_some_size_and_those_of_other_numbers_are_l
     assert [(answer.number, answer.rows) for answer in (first, second)] == [(3, 3), (7, 0)]
     assert [one.text for answer in (first, second) for one in answer.fetched.rejected] == [
         '{"id": null, "v": "no key"}',
-        '{"v": "no key at all", "id": null}',
+        '{"id": null, "v": "no key at all"}',
     ]
     assert first.fetched.rows.schema.equals(SCHEMA)
     assert packed.column("rows").null_count < packed.num_rows - 1  # several values
@@ -76,6 +76,28 @@ def test_rows_that_are_computed_again_and_are_others_fail_the_write(tmp_path: Pa
     required = pa.schema([pa.field("id", pa.int64()), pa.field("v", pa.string(), nullable=False)])
     with pytest.raises(SchemaMismatch, match="the column 'v' is NOT NULL, and a row has no value in it"):
         unpacked(packed, {5: 3}, required)
+
+
+def test_a_partition_without_rows_answers_too_so_that_it_is_missed_when_it_had_some(tmp_path: Path) -> None:
+    packed = packed_by(PackRows(Finish(SCHEMA, ("id",), "s")), iter([]))
+
+    (answer,) = answers_of(packed)
+    assert (answer.number, answer.rows, answer.fetched.rows.schema) == (5, 0, SCHEMA)
+    with pytest.raises(StorageError, match=r"has 0 rows instead of 2\. Nothing was written"):
+        unpacked(packed, {5: 2})
+
+
+def test_a_row_without_a_key_has_the_same_place_and_text_beside_any_other_rows() -> None:
+    finish = Finish(None, ("id",), "s", is_part=True)
+    alone = pa.Table.from_pylist([{"v": 1, "s": {"b": [{"c": 2}]}}])
+    beside = pa.Table.from_pylist([
+        {"s": {"a": None, "b": [{"c": 2.0, "d": None}]}, "late": None, "id": None, "v": 1.0},
+        {"s": {"a": "x", "b": [{"c": 1.5, "d": 1}]}, "late": {"x": 1}, "id": 1, "v": 2.5},
+    ])  # fmt: skip
+
+    (_, (first,)), (_, (second,)) = finish(alone), finish(beside)
+    assert first == second
+    assert first.text == '{"id": null, "s": {"b": [{"c": 2}]}, "v": 1}'
 
 
 def test_a_worker_without_the_client_of_the_source_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -154,13 +154,21 @@ class FilesSource(SplitSource[_Plan, Sequence[FileInfo]]):
         return Fetched(rows, rejected, json.dumps({"done": done, "removed": removed, "waits": waits}), said)
 
     def batch(self, plan: _Plan, fetched: Iterable[tuple[Sequence[FileInfo], Fetched]], columns: RowColumns) -> Batch:
-        """All files before the first one that has to wait."""
+        """All files before the first one that has to wait, and before a part whose columns don't fit. The next batch
+        begins with the latter, and finds the files in it that don't fit the table.
+        """
         parts: list[Fetched] = []
         done: list[FileInfo] = []
+        looked_at = 0
         said: list[str] = []
+        fitting = BatchColumns(RowColumns(pa.schema([])), self._settings)
         for split, part in fetched:
+            if fitting.problem_of(part.rows) is not None:
+                said.append(f"{split[0].path} and what is behind it come in the next batch: other types of columns")
+                break
             end = json.loads(part.end)
             parts.append(part)
+            looked_at += len(end["done"]) + len(end["removed"])
             said += [self._removed(split[number]) for number in end["removed"]] + [*part.said]
             done += [split[number] for number in end["done"]]
             if end["waits"]:
@@ -172,7 +180,8 @@ class FilesSource(SplitSource[_Plan, Sequence[FileInfo]]):
         rows = typed_columns([part.rows for part in parts])
         rejected = [one for part in parts for one in part.rejected]
         newest = max(file.modified_ms for file in done)
-        if plan.is_cut and newest == plan.files[-1].modified_ms:
+        left = plan.files[looked_at:]
+        if (left and newest == left[0].modified_ms) or (plan.is_cut and newest == plan.files[-1].modified_ms):
             newest -= 1  # for Hudi, which would leave the others out
         newest = newest if plan.text is None else max(newest, _milliseconds(plan.text))
         notes = {READ_FILES: plan.seen.with_files(done).note()}
