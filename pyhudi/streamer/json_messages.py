@@ -8,7 +8,8 @@ Columns of the table have its types. Dates and timestamps are texts, or numbers 
 get the types of JSON: texts remain texts, even if they look like times. Tables with other types (binaries, times of
 day, dates inside structs) are parsed by Python values, which is some seven times slower.
 
-A number that its column would change does not fit: 2**53 + 1, or a number of 20 digits, in a column of doubles.
+A number that its column would change does not fit: 2**53 + 1, or a number of 20 digits, in a column of doubles. Nor
+does one with more digits than its decimal has, which Arrow's parser takes.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -43,6 +45,8 @@ _NO_FIT = (pa.ArrowInvalid, pa.ArrowNotImplementedError, msgspec.MsgspecError, H
 _SAMPLED = 100  # messages that decide if times are texts or numbers
 _ALONE = 64  # up to this number of messages, unfit parts are parsed one by one
 _EXACT_UP_TO = {pa.float32(): 2**24, pa.float64(): 2**53}  # larger integers may lose digits
+_DIGITS_MAX = 38  # of a decimal
+_LONG_NUMBER = rb'[:,\[]\s*"?[+-]?(?:\d{%d}|[\d.]+[eE])'  # before the point; one with an exponent may be long, too
 _NOT_NUMBERS = (b"NaN", b"Infinity")
 _DECODER = msgspec.json.Decoder(float_hook=Decimal)
 
@@ -299,16 +303,28 @@ def _check_numbers(table: pa.Table, messages: Sequence[bytes]) -> None:
     """Raise ValueError for a number that its column would change. Only messages with large numbers are looked at."""
     for name, column in zip(table.schema.names, table.columns, strict=True):
         kind = column.type
-        if not any(map(_has_large, column.chunks)):
+        if any(map(_has_large, column.chunks)):
+            numbers = np.flatnonzero(_large(column)).tolist() if pt.is_floating(kind) else range(len(messages))
+        elif scale := _wrapping_scale(kind):
+            is_long = re.compile(_LONG_NUMBER % (_DIGITS_MAX + 1 - scale)).search
+            numbers = [number for number, message in enumerate(messages) if is_long(message)]
+        else:
             continue
-        numbers = np.flatnonzero(_large(column)).tolist() if pt.is_floating(kind) else range(len(messages))
         for number in numbers:
             row = cast("dict[str, object]", _value(messages[number]))
             if _is_changed(row.get(name), kind):
                 raise ValueError(
                     f"Column {name!r} is of type {kind} and would change {json.dumps(row[name], default=str):.100}. "
-                    "Give it a decimal or text by a schema provider, or send a text"
+                    "Give it a decimal of enough digits, or text, by a schema provider"
                 )
+
+
+def _wrapping_scale(kind: pa.DataType) -> int:
+    """The greatest scale of decimals, at any depth, of which Arrow's parser may make another valid number; else 0."""
+    if pt.is_decimal(kind):
+        return kind.scale if kind.precision + kind.scale > _DIGITS_MAX else 0
+    inner = [kind.field(at).type for at in range(kind.num_fields)] if pt.is_nested(kind) else []
+    return max(map(_wrapping_scale, inner), default=0)
 
 
 def _large(numbers: Any) -> Any:
@@ -321,11 +337,22 @@ def _has_large(array: Any) -> bool:
     """Is there such a number, at any depth?"""
     if array.type in _EXACT_UP_TO:
         return bool(pc.any(_large(array)).as_py())
+    if pt.is_decimal(array.type):
+        return not _is_valid(array)
     if pt.is_struct(array.type):
         return any(map(_has_large, array.flatten()))
     if pt.is_map(array.type):
         return _has_large(array.items)
     return pt.is_list(array.type) and _has_large(array.flatten())
+
+
+def _is_valid(decimals: pa.Array) -> bool:
+    """Has each decimal no more digits than its type?"""
+    try:
+        decimals.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _is_changed(value: object, kind: pa.DataType | None) -> bool:
@@ -335,6 +362,9 @@ def _is_changed(value: object, kind: pa.DataType | None) -> bool:
         return any(_is_changed(one, inner or _part(kind, name)) for name, one in value.items())
     if isinstance(value, list):
         return kind is not None and pt.is_list(kind) and any(_is_changed(one, kind.value_type) for one in value)
+    if kind is not None and pt.is_decimal(kind):
+        has_digits = type(value) in (int, Decimal, str)
+        return has_digits and abs(Decimal(cast("str", value))) >= 10 ** (kind.precision - kind.scale)
     if kind not in _EXACT_UP_TO or type(value) not in (int, Decimal):
         return False
     number = cast("Decimal", value)

@@ -116,6 +116,25 @@ def test_a_note_of_many_files_keeps_the_newest_and_counts_older_ones_as_read(
     assert Streamer(settings).run().rounds == 0
 
 
+def test_a_file_that_waits_does_not_count_as_read_where_many_are_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_NOTED_MAX", 1)
+    now_ms = SystemClock().now_ms()
+    settings = config(tmp_path, op="INSERT")
+    made(tmp_path, "new", {"id": 1}, ms=now_ms)
+    Streamer(settings).run()
+    made(tmp_path, "a", {"id": 2}, ms=now_ms - 1000)
+    waits = made(tmp_path, "b.gz", "half of a file", ms=now_ms - 1000)
+    first = Streamer(settings).run()
+    assert (first.rows, first.checkpoint) == (1, str(now_ms))
+
+    with gzip.open(waits, "wt") as out:
+        out.write('{"id": 3}')
+    os.utime(waits, ns=((now_ms - 1000) * 10**6,) * 2)
+    assert Streamer(settings).run().rows == 1
+
+
 def test_a_commit_of_a_round_in_which_a_file_waits_forgets_no_file_that_was_read(tmp_path: Path) -> None:
     settings = config(tmp_path, op="INSERT", **{"hoodie.streamer.allow-commit-on-no-checkpoint-change": True})
     made(tmp_path, "a", {"id": 1}, ms=5000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
@@ -33,6 +34,12 @@ def reasons(got: Decoded) -> str:
         (pa.float64(), b'{"n":1e400}'),
         (pa.struct([("a", pa.float64())]), b'{"n":{"a":18446744073709551617}}'),
         (pa.list_(pa.float64()), b'{"n":[1.5,9007199254740993]}'),
+        (pa.decimal128(6, 2), b'{"n":99999}'),
+        (pa.decimal128(6, 2), b'{"n":"-99999"}'),
+        (pa.decimal128(38, 20), b'{"n":%b}' % (b"5" * 29)),
+        (pa.decimal128(38, 20), b'{"n": -5.5e28}'),
+        (pa.struct([("a", pa.decimal128(6, 2))]), b'{"n":{"a":99999}}'),
+        (pa.list_(pa.decimal128(38, 20)), b'{"n":[1,%b]}' % (b"5" * 29)),
     ],
 )
 def test_a_number_that_its_column_would_change_does_not_fit(
@@ -49,6 +56,15 @@ def test_large_numbers_that_a_double_holds_come_in(more: list[pa.Field]) -> None
     messages = [b'{"n":%b}' % number for number in numbers]
     got = decoded(*messages, columns=pa.schema([("n", pa.float64()), *more]))
     assert got.rows["n"].to_pylist() == [float(number) for number in numbers]
+
+
+@pytest.mark.parametrize("kind", [pa.decimal128(6, 2), pa.decimal128(38, 20)])
+def test_decimals_of_as_many_digits_as_their_column_come_in_beside_texts_of_many_digits(
+    kind: pa.Decimal128Type,
+) -> None:
+    largest = Decimal(10 ** (kind.precision - kind.scale) - 1)
+    got = decoded(b'{"n":%d,"t":"%b"}' % (largest, b"5" * 40), b'{"n":"-0.25"}', columns=pa.schema([("n", kind)]))
+    assert got.rows["n"].to_pylist() == [largest, Decimal("-0.25")]
 
 
 def test_a_new_column_of_numbers_beyond_64_bits_does_not_fit_and_two_keys_dont_become_one() -> None:

@@ -226,6 +226,10 @@ def test_in_csv_a_quoted_empty_field_is_a_text_and_no_word_is_null(rows: Rows) -
         (["0.5", "-1"], [0.5, -1.0]),
         (["12345678901234567890", "1"], ["12345678901234567890", "1"]),
         (["1234567890123456", "1.5"], ["1234567890123456", "1.5"]),
+        (["0x1F", "0x2A"], ["0x1F", "0x2A"]),
+        (["+4930123", "5"], ["+4930123", "5"]),
+        ([" 00123", "5"], [" 00123", "5"]),
+        (["1e400", "5"], ["1e400", "5"]),
         (["true", "False"], [True, False]),
         (["1", "true"], ["1", "true"]),
         (["2024-01-05", "2024-01-06"], [date(2024, 1, 5), date(2024, 1, 6)]),
@@ -239,6 +243,23 @@ def test_a_column_of_csv_has_the_narrowest_type_that_keeps_all_its_fields(
     rows: Rows, fields: list[str], values: list[object]
 ) -> None:
     assert [row["v"] for row in rows("a.csv", "\n".join(["v,w", *(f"{one}," for one in fields)]))] == values
+
+
+@pytest.mark.parametrize(
+    ("kind", "field"),
+    [
+        (pa.int64(), "0x1F"),
+        (pa.int32(), " 0X1"),
+        (pa.float64(), "9007199254740993"),
+        (pa.float32(), "16777217"),
+        (pa.float64(), "-1e400"),
+    ],
+)
+def test_a_field_of_csv_that_its_column_would_change_is_refused(rows: Rows, kind: pa.DataType, field: str) -> None:
+    schema = pa.schema({"id": pa.int64(), "n": kind})
+    refused(rows, SchemaMismatch, "Column 'n'.*would become another number", "a.csv", f"id,n\n1,{field}\n", schema)
+    kept = rows("b.csv", "id,n\n1,\n2,7\n3,+007\n", schema) if pa.types.is_floating(kind) else []
+    assert [row["n"] for row in kept] in ([], [None, 7.0, 7.0])
 
 
 def test_rows_beyond_the_first_block_of_csv_decide_too(rows: Rows) -> None:

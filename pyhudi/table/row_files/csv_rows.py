@@ -17,7 +17,7 @@ from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.schema.projection import project
 from pyhudi.schema.value_types import typed_nulls
 from pyhudi.table.row_files.json_rows import one_schema
-from pyhudi.table.row_files.text_values import column_of_texts
+from pyhudi.table.row_files.text_values import changed_number, column_of_texts
 
 __all__ = ["csv_reader", "csv_types"]
 
@@ -62,11 +62,11 @@ def csv_reader(place: str, opener: Opener, types: Types, encoding: str) -> pa.Re
     return pa.RecordBatchReader.from_batches(columns, batches())
 
 
-# From the narrowest. Times of day remain text, as do numbers that would lose digits or leading zeros.
+# From the narrowest. Times of day remain text, as do numbers that would lose digits, leading zeros or a sign.
 _CANDIDATES: Sequence[pa.DataType] = [
     pa.null(), pa.int64(), pa.bool_(), pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.float64(),
 ]  # fmt: skip
-_CODES = r"^[+-]?0[0-9]"  # 00123: a postal code, an account
+_CODES = r"^[+-]?0[0-9xX]|^\+"  # 00123: a postal code, an account; 0x1F; +4930: a telephone
 _MANY_DIGITS = r"^[+-]?([0-9]{16,}$|[0-9.]{18,})"  # more than a float keeps
 _BOOLEANS = r"^(?i:true|false)$"
 
@@ -81,7 +81,7 @@ def _narrowest(candidates: Sequence[pa.DataType]) -> pa.DataType:
 def _fits(texts: pa.Array, data_type: pa.DataType) -> bool:
     if pa.types.is_null(data_type):
         return texts.null_count == len(texts)
-    values = texts.filter(pc.not_equal(texts, ""))
+    values = pc.utf8_trim(texts.filter(pc.not_equal(texts, "")), characters=" \t\r\n")
     if pa.types.is_boolean(data_type):
         return not len(values) or bool(pc.all(pc.match_substring_regex(values, _BOOLEANS)).as_py())
     if _has(values, _CODES) and not pa.types.is_temporal(data_type):
@@ -89,10 +89,9 @@ def _fits(texts: pa.Array, data_type: pa.DataType) -> bool:
     if pa.types.is_floating(data_type) and _has(values, _MANY_DIGITS):
         return False
     try:
-        pc.utf8_trim(values, characters=" \t\r\n").cast(data_type)
+        return changed_number(values, values.cast(data_type)) is None
     except pa.ArrowInvalid:
         return False
-    return True
 
 
 def _has(values: pa.Array, pattern: str) -> bool:

@@ -69,14 +69,15 @@ class _Read:
     def has(self, file: FileInfo) -> bool:
         return file.modified_ms <= self.floor_ms or _digest(file) in self.times
 
-    def with_files(self, files: Sequence[FileInfo]) -> _Read:
-        """With more; the oldest digests become part of the time."""
+    def with_files(self, files: Sequence[FileInfo], left_ms: int | None) -> _Read:
+        """With more; the oldest digests become part of the time, but not beyond the first file that is left."""
         times = {**self.times, **{_digest(file): file.modified_ms for file in files}}
         newest = sorted(times.items(), key=lambda pair: pair[1], reverse=True)
         if len(newest) <= _NOTED_MAX:
             return _Read(self.floor_ms, times)
         # Of the newest time more may come.
         floor = min(newest[_NOTED_MAX][1], newest[0][1] - 1)
+        floor = floor if left_ms is None else min(floor, left_ms - 1)
         return _Read(max(self.floor_ms, floor), {digest: ms for digest, ms in newest if ms > floor})
 
     def note(self) -> str:
@@ -86,14 +87,14 @@ class _Read:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The files of a batch, the oldest first. `text`: the checkpoint that it begins at. `is_cut`: there is another file
-    of the last one's time.
+    """The files of a batch, the oldest first. `text`: the checkpoint that it begins at. `left_ms`: the time of the
+    first file behind it.
     """
 
     seen: _Read
     text: str | None
     files: Sequence[FileInfo]
-    is_cut: bool
+    left_ms: int | None
 
 
 class FilesSource(SplitSource[_Plan, Sequence[FileInfo]]):
@@ -113,8 +114,8 @@ class FilesSource(SplitSource[_Plan, Sequence[FileInfo]]):
     def plan(self, start: Start, limit: int | None) -> _Plan | None:
         """The oldest files that were not read."""
         seen = _Read.of(start)
-        files, is_cut = _oldest_first(self._folders.files(self.storage, self._clock), seen, limit or _LIMIT_BYTES)
-        return _Plan(seen, start.text, files, is_cut) if files else None
+        files, left_ms = _oldest_first(self._folders.files(self.storage, self._clock), seen, limit or _LIMIT_BYTES)
+        return _Plan(seen, start.text, files, left_ms) if files else None
 
     def splits(self, plan: _Plan, parts: int) -> Sequence[Sequence[FileInfo]]:
         """Groups of files."""
@@ -181,10 +182,11 @@ class FilesSource(SplitSource[_Plan, Sequence[FileInfo]]):
         rejected = [one for part in parts for one in part.rejected]
         newest = max(file.modified_ms for file in done)
         left = plan.files[looked_at:]
-        if (left and newest == left[0].modified_ms) or (plan.is_cut and newest == plan.files[-1].modified_ms):
-            newest -= 1  # for Hudi, which would leave the others out
+        left_ms = left[0].modified_ms if left else plan.left_ms
+        if left_ms is not None:
+            newest = min(newest, left_ms - 1)  # for Hudi, which would leave others of this time out
         newest = newest if plan.text is None else max(newest, _milliseconds(plan.text))
-        notes = {READ_FILES: plan.seen.with_files(done).note()}
+        notes = {READ_FILES: plan.seen.with_files(done, left_ms).note()}
         return Batch(rows, str(newest), rejected, notes, said, splits=range(len(parts)))
 
     def close(self) -> None:
@@ -245,22 +247,24 @@ class AvroFiles(FilesSource):
     rows_of = staticmethod(avro_rows)
 
 
-def _oldest_first(listed: Iterable[FileInfo], seen: _Read, limit_bytes: int) -> tuple[list[FileInfo], bool]:
-    """The files to read, as many as the limit allows, and whether one of the last one's time is left. Those of one
+def _oldest_first(listed: Iterable[FileInfo], seen: _Read, limit_bytes: int) -> tuple[list[FileInfo], int | None]:
+    """The files to read, as many as the limit allows, and the time of the first one that is left. Those of one
     millisecond stay together, as Hudi's checkpoint has to have them, if memory allows: object stores count in seconds.
     """
     files: list[FileInfo] = []
-    is_cut = False
+    left: list[int] = []
     for file in listed:
         if file.size_bytes and not _is_hidden(file.path) and not seen.has(file):
             files.append(file)
             if len(files) > _HELD_MAX:
-                files, is_cut = _first(files, limit_bytes)
-    files, is_cut_now = _first(files, limit_bytes)
-    return files, is_cut or is_cut_now
+                files, left_ms = _first(files, limit_bytes)
+                left += [] if left_ms is None else [left_ms]
+    files, left_ms = _first(files, limit_bytes)
+    left += [] if left_ms is None else [left_ms]
+    return files, min(left, default=None)
 
 
-def _first(files: list[FileInfo], limit_bytes: int) -> tuple[list[FileInfo], bool]:
+def _first(files: list[FileInfo], limit_bytes: int) -> tuple[list[FileInfo], int | None]:
     files.sort(key=lambda file: (file.modified_ms, file.path))
     size_bytes = 0
     for number, file in enumerate(files):
@@ -268,8 +272,8 @@ def _first(files: list[FileInfo], limit_bytes: int) -> tuple[list[FileInfo], boo
         is_full = number >= _FILES_MAX or size_bytes > max(limit_bytes, _LIMIT_BYTES)
         is_of_last = number > 0 and file.modified_ms == files[number - 1].modified_ms
         if number and (is_full or (size_bytes > limit_bytes and not is_of_last)):
-            return files[:number], is_of_last
-    return files, False
+            return files[:number], file.modified_ms
+    return files, None
 
 
 def _is_hidden(path: str) -> bool:
