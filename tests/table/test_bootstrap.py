@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import pyhudi
-from pyhudi import ConfigError, CorruptFile, HudiTable, SchemaMismatch, TableExists
+from pyhudi import ConfigError, CorruptFile, HudiTable, KeyGenError, SchemaMismatch, TableExists
 from pyhudi.formats.bootstrap import FILE_INDEX_PATH, read_index, write_index
 from pyhudi.storage import open_storage
 
@@ -204,6 +204,10 @@ def test_what_cannot_stay_is_refused_before_anything_is_written(source: Path, tm
     refused(ConfigError, "no Parquet or ORC files", source=tmp_path / "none")
     refused(ConfigError, "contain one another", source=tmp_path)
     refused(SchemaMismatch, "make the partition path", partition_by="id")
+    pq.write_table(pa.table({"v": [0.5]}), source / "city=rome" / "c.parquet")
+    refused(KeyGenError, "field 'id' is null")
+    pq.write_table(pa.table({"id": ["k40"], "v": [2**53 + 1]}), source / "city=rome" / "c.parquet")
+    refused(SchemaMismatch, "9007199254740993", mode="FULL_RECORD")
     saved(source / "city=rome" / "c.parquet", 30, 31, v=[3])
     refused(SchemaMismatch, "different types for the column 'v'")
     pyhudi.bootstrap(source, tmp_path / "t", record_key="id", mode="FULL_RECORD")

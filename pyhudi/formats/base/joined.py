@@ -258,6 +258,9 @@ def source_batches(source: Storage, file: SourceFile, columns: Sequence[str]) ->
         inside = [name for name in columns if name in names_in_file]
         added = [name for name in columns if name in constants and name not in names_in_file]
         for batch in reader.batches(inside or reader.schema.names[:1]):
+            if not inside and not added:
+                yield batch.select([])  # no column, and still its rows
+                continue
             arrays = [batch.column(name) for name in inside]
             arrays += [pa.repeat(constants[name], len(batch)) for name in added]
             fields = [pa.field(name, array.type) for name, array in zip([*inside, *added], arrays, strict=True)]

@@ -369,4 +369,4 @@ def _open_rows(source: _Source) -> pa.RecordBatchReader:
 def _rows(source: _Source) -> Iterator[pa.RecordBatch]:
     for file in source.files:
         for batch in source_batches(source.storage, file, source.schema.names):
-            yield project(batch, source.schema)
+            yield project(batch, source.schema, exact=True)
