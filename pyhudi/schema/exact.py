@@ -22,9 +22,9 @@ from pyhudi.java.key_text import text_of
 from pyhudi.schema.casts import cast
 from pyhudi.schema.projection import project, same_layout
 
-__all__ = ["can_be_exact", "exactly"]
+__all__ = ["COUNTS_TO", "can_be_exact", "exactly"]
 
-_COUNTS_TO = {pa.float16(): 1 << 11, pa.float32(): 1 << 24, pa.float64(): 1 << 53}  # every whole number up to it
+COUNTS_TO = {pa.float16(): 1 << 11, pa.float32(): 1 << 24, pa.float64(): 1 << 53}  # every whole number up to it
 
 
 def can_be_exact(source: pa.DataType, target: pa.DataType) -> bool:
@@ -97,11 +97,11 @@ def _numbers(array: pa.Array, target: pa.DataType) -> tuple[pa.Array, pa.Array |
     source = array.type
     if pt.is_floating(source) and pt.is_floating(target):
         made = cast(array, target)
-        is_wider = _COUNTS_TO[target] > _COUNTS_TO[source]
+        is_wider = COUNTS_TO[target] > COUNTS_TO[source]
         return made, None if is_wider else pc.not_equal(cast(made, source), array)
     if pt.is_floating(source):
         # A float beyond this may stand for several whole numbers, of which a key could be any.
-        too_large = _beyond(array, _COUNTS_TO[source])
+        too_large = _beyond(array, COUNTS_TO[source])
         if pt.is_integer(target):
             return array.cast(target), too_large
         made = cast(array, target)

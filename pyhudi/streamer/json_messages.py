@@ -16,24 +16,22 @@ from __future__ import annotations
 
 import io
 import json
-import math
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, cast
+from typing import cast
 
 import msgspec
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.json as pajson
 import pyarrow.types as pt
 
 from pyhudi.arrow.kinds import is_list
 from pyhudi.errors import HudiError, SchemaMismatch
+from pyhudi.schema.exact import COUNTS_TO
 from pyhudi.schema.projection import project
 from pyhudi.table.column_values import type_in
+from pyhudi.table.row_files.changed_numbers import check_numbers, is_changed, part_type
 from pyhudi.table.row_files.text_values import column_of_json
 
 __all__ = ["Decoded", "RowColumns", "decode_json", "nullable_columns", "read_in_parts", "typed_columns"]
@@ -44,9 +42,6 @@ _PLAIN = (pa.bool_(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.str
 _NO_FIT = (pa.ArrowInvalid, pa.ArrowNotImplementedError, msgspec.MsgspecError, HudiError, ValueError, TypeError)
 _SAMPLED = 100  # messages that decide if times are texts or numbers
 _ALONE = 64  # up to this number of messages, unfit parts are parsed one by one
-_EXACT_UP_TO = {pa.float32(): 2**24, pa.float64(): 2**53}  # larger integers may lose digits
-_DIGITS_MAX = 38  # of a decimal
-_LONG_NUMBER = rb'[:,\[]\s*"?[+-]?(?:\d{%d}|[\d.]+[eE])'  # before the point; one with an exponent may be long, too
 _NOT_NUMBERS = (b"NaN", b"Infinity")
 _DECODER = msgspec.json.Decoder(float_hook=Decimal)
 
@@ -85,7 +80,7 @@ def decode_json(messages: Sequence[bytes], columns: RowColumns) -> Decoded:
 
     def parse(some: Sequence[bytes], columns: RowColumns) -> pa.Table:
         table = parse_rows(some, columns)
-        _check_numbers(table, some)
+        check_numbers(table, some, _value)
         return _without_untyped(table)
 
     try:
@@ -239,7 +234,7 @@ def _parse_exact(messages: Sequence[bytes], columns: RowColumns) -> pa.Table:
         if kind is not None and _is_time(kind) and {type(value) for value in values} <= {int, type(None)}:
             arrays.append(pa.array(values, pa.int32() if pt.is_date32(kind) else pa.int64()).cast(kind))
             continue
-        if kind is None or pt.is_nested(kind) or kind in _EXACT_UP_TO:
+        if kind is None or pt.is_nested(kind) or kind in COUNTS_TO:
             values = [_plain(value, kind) for value in values]
         array = column_of_json(name, values, kind)
         if kind is not None:
@@ -259,8 +254,8 @@ def _in_type(array: pa.Array, name: str, kind: pa.DataType) -> pa.Array:
 def _with_fields(kind: pa.DataType, read: pa.DataType) -> pa.DataType:
     """The table's type with the fields that only rows have, at any depth."""
     if pt.is_struct(kind) and pt.is_struct(read):
-        known = [one.with_type(_with_fields(one.type, _part(read, one.name) or one.type)) for one in kind.fields]
-        return pa.struct([*known, *(one for one in read.fields if _part(kind, one.name) is None)])
+        known = [one.with_type(_with_fields(one.type, part_type(read, one.name) or one.type)) for one in kind.fields]
+        return pa.struct([*known, *(one for one in read.fields if part_type(kind, one.name) is None)])
     if pt.is_list(kind) and pt.is_list(read):
         return pa.list_(kind.value_field.with_type(_with_fields(kind.value_type, read.value_type)))
     if pt.is_map(kind) and pt.is_map(read):
@@ -273,20 +268,14 @@ def _plain(value: object, kind: pa.DataType | None) -> object:
     if isinstance(value, dict):
         if kind is not None and pt.is_map(kind):
             return {name: _plain(one, kind.item_type) for name, one in value.items()}
-        return {name: _plain(one, _part(kind, name)) for name, one in value.items()}
+        return {name: _plain(one, part_type(kind, name)) for name, one in value.items()}
     if isinstance(value, list):
         item = kind.value_type if kind is not None and pt.is_list(kind) else None
         return value if kind is not None and item is None else [_plain(one, item) for one in value]
     if isinstance(value, Decimal):
         return float(value) if kind is None else value
-    is_float = type(value) is int and kind in _EXACT_UP_TO and not _is_changed(value, kind)
+    is_float = type(value) is int and kind in COUNTS_TO and not is_changed(value, kind)
     return float(cast("int", value)) if is_float else value
-
-
-def _part(kind: pa.DataType | None, name: str) -> pa.DataType | None:
-    """The type of a field; None if there is none."""
-    at = -1 if kind is None or not pt.is_struct(kind) else kind.get_field_index(name)
-    return None if kind is None or at < 0 else kind.field(at).type
 
 
 def _value(message: bytes) -> object:
@@ -297,83 +286,6 @@ def _value(message: bytes) -> object:
         if not any(word in message for word in _NOT_NUMBERS):
             raise
         return json.loads(message, parse_float=Decimal)  # Arrow's parser takes these words, too
-
-
-def _check_numbers(table: pa.Table, messages: Sequence[bytes]) -> None:
-    """Raise ValueError for a number that its column would change. Only messages with large numbers are looked at."""
-    for name, column in zip(table.schema.names, table.columns, strict=True):
-        kind = column.type
-        if any(map(_has_large, column.chunks)):
-            numbers = np.flatnonzero(_large(column)).tolist() if pt.is_floating(kind) else range(len(messages))
-        elif scale := _wrapping_scale(kind):
-            is_long = re.compile(_LONG_NUMBER % (_DIGITS_MAX + 1 - scale)).search
-            numbers = [number for number, message in enumerate(messages) if is_long(message)]
-        else:
-            continue
-        for number in numbers:
-            row = cast("dict[str, object]", _value(messages[number]))
-            if _is_changed(row.get(name), kind):
-                raise ValueError(
-                    f"Column {name!r} is of type {kind} and would change {json.dumps(row[name], default=str):.100}. "
-                    "Give it a decimal of enough digits, or text, by a schema provider"
-                )
-
-
-def _wrapping_scale(kind: pa.DataType) -> int:
-    """The greatest scale of decimals, at any depth, of which Arrow's parser may make another valid number; else 0."""
-    if pt.is_decimal(kind):
-        return kind.scale if kind.precision + kind.scale > _DIGITS_MAX else 0
-    inner = [kind.field(at).type for at in range(kind.num_fields)] if pt.is_nested(kind) else []
-    return max(map(_wrapping_scale, inner), default=0)
-
-
-def _large(numbers: Any) -> Any:
-    """Which numbers of a column of floats may have lost digits?"""
-    limit = _EXACT_UP_TO[numbers.type]
-    return pc.fill_null(pc.or_(pc.greater_equal(numbers, limit), pc.less_equal(numbers, -limit)), False)
-
-
-def _has_large(array: Any) -> bool:
-    """Is there such a number, at any depth?"""
-    if array.type in _EXACT_UP_TO:
-        return bool(pc.any(_large(array)).as_py())
-    if pt.is_decimal(array.type):
-        return not _is_valid(array)
-    if pt.is_struct(array.type):
-        return any(map(_has_large, array.flatten()))
-    if pt.is_map(array.type):
-        return _has_large(array.items)
-    return pt.is_list(array.type) and _has_large(array.flatten())
-
-
-def _is_valid(decimals: pa.Array) -> bool:
-    """Has each decimal no more digits than its type?"""
-    try:
-        decimals.validate(full=True)
-    except pa.ArrowInvalid:
-        return False
-    return True
-
-
-def _is_changed(value: object, kind: pa.DataType | None) -> bool:
-    """Would the type change a number of JSON, at any depth?"""
-    if isinstance(value, dict):
-        inner = kind.item_type if kind is not None and pt.is_map(kind) else None
-        return any(_is_changed(one, inner or _part(kind, name)) for name, one in value.items())
-    if isinstance(value, list):
-        return kind is not None and pt.is_list(kind) and any(_is_changed(one, kind.value_type) for one in value)
-    if kind is not None and pt.is_decimal(kind):
-        has_digits = type(value) in (int, Decimal, str)
-        return has_digits and abs(Decimal(cast("str", value))) >= 10 ** (kind.precision - kind.scale)
-    if kind not in _EXACT_UP_TO or type(value) not in (int, Decimal):
-        return False
-    number = cast("Decimal", value)
-    try:
-        with np.errstate(over="ignore"):
-            held = float(np.float32(float(number)) if pt.is_float32(kind) else number)
-    except OverflowError:
-        return True
-    return math.isinf(held) or (type(value) is int and int(held) != value)
 
 
 def _is_of_json(kind: pa.DataType) -> bool:

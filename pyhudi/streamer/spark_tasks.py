@@ -33,7 +33,7 @@ _PACKED_BYTES = 4 << 20  # of one value; workers get 10,000 values at once
 Numbered = tuple[int, Any]
 
 
-class _Told(msgspec.Struct, frozen=True):
+class _Report(msgspec.Struct, frozen=True):
     """A task's report on its rows. `columns`: their schema, in Arrow's format."""
 
     rows: int
@@ -145,10 +145,10 @@ def answers_of(table: pa.Table) -> list[SplitReply]:
     answers = []
     for number, packed in zip(_numbers(table.column(NUMBER)), table.column(ANSWER), strict=True):
         if packed.is_valid:
-            told = msgspec.msgpack.decode(packed.as_buffer(), type=_Told)
-            rows = pa.ipc.read_schema(pa.py_buffer(told.columns)).empty_table()
-            fetched = Fetched(rows, [Rejected(*one) for one in told.rejected], told.end, told.said)
-            answers.append(SplitReply(number, told.rows, told.size_bytes, told.keyless, fetched))
+            report = msgspec.msgpack.decode(packed.as_buffer(), type=_Report)
+            rows = pa.ipc.read_schema(pa.py_buffer(report.columns)).empty_table()
+            fetched = Fetched(rows, [Rejected(*one) for one in report.rejected], report.end, report.said)
+            answers.append(SplitReply(number, report.rows, report.size_bytes, report.keyless, fetched))
     return sorted(answers, key=lambda answer: answer.number)
 
 
@@ -160,8 +160,8 @@ def _answer(number: int, rows: pa.Table, keyless: Sequence[Rejected], fetched: F
     fetched = fetched or Fetched(rows)
     texts = [(one.position, one.text, one.reason) for one in (*fetched.rejected, *keyless)]
     columns = rows.schema.serialize().to_pybytes()
-    told = _Told(rows.num_rows, rows.nbytes, len(keyless), columns, texts, fetched.end, list(fetched.said))
-    answer = pa.array([msgspec.msgpack.encode(told)], pa.binary())
+    report = _Report(rows.num_rows, rows.nbytes, len(keyless), columns, texts, fetched.end, list(fetched.said))
+    answer = pa.array([msgspec.msgpack.encode(report)], pa.binary())
     return pa.RecordBatch.from_arrays([pa.array([number], pa.int32()), answer, pa.nulls(1, pa.binary())], schema=PACKED)
 
 

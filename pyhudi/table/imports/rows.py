@@ -296,13 +296,13 @@ def _rows_of(files: Sequence[_ParquetFile], meta: MetaClient, operation: str) ->
 @dataclass(frozen=True, slots=True)
 class _Source:
     """A file, and its columns. `folders`: values of the table's columns in the names of its folders, which the file
-    lacks; `told`: those of partition columns that it has, too.
+    lacks; `repeated`: those of partition columns that it has, too.
     """
 
     file: _ParquetFile
     schema: pa.Schema
     folders: Mapping[str, pa.Scalar]
-    told: Mapping[str, pa.Scalar]
+    repeated: Mapping[str, pa.Scalar]
 
     @classmethod
     def of(cls, file: _ParquetFile, inside: pa.Schema, meta: MetaClient) -> _Source:
@@ -313,7 +313,7 @@ class _Source:
         texts = ds.partitioning(pa.schema([(field.name, pa.string()) for field in fields]), flavor="hive")
         values = ds.get_partition_keys(texts.parse(f"{file.folder}/")) if fields else {}
         is_plain = (meta.config.key_generator or "").upper() in PLAIN_GENERATORS
-        folders, told = dict[str, pa.Scalar](), dict[str, pa.Scalar]()
+        folders, repeated = dict[str, pa.Scalar](), dict[str, pa.Scalar]()
         for field in fields:
             text = pa.scalar(values.get(field.name), pa.string())
             try:
@@ -328,9 +328,9 @@ class _Source:
             if field.name not in inside.names:
                 folders[field.name] = value
             elif is_plain and field.name in meta.config.partition_fields:
-                told[field.name] = value
+                repeated[field.name] = value
         added = [field for field in fields if field.name in folders]
-        return cls(file, pa.schema([*inside, *added]), folders, told)
+        return cls(file, pa.schema([*inside, *added]), folders, repeated)
 
     def check(self, schema: pa.Schema, needed: Iterable[str], *, replaces: bool) -> None:
         """Raise SchemaMismatch for a column that other files have and this one must have, too: rows would get null.
@@ -362,7 +362,7 @@ class _Source:
                 for name, value in self.folders.items():
                     batch = batch.append_column(self.schema.field(name), pa.repeat(value, len(batch)))
                 rows = project(batch, schema, exact=True)
-                for name, value in self.told.items():
+                for name, value in self.repeated.items():
                     self._check_folder(rows.column(name), name, value)
                 yield rows
 

@@ -16,8 +16,9 @@ import pyarrow.csv as pacsv
 from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.schema.projection import project
 from pyhudi.schema.value_types import typed_nulls
+from pyhudi.table.row_files.changed_numbers import changed_text
 from pyhudi.table.row_files.json_rows import one_schema
-from pyhudi.table.row_files.text_values import changed_number, column_of_texts
+from pyhudi.table.row_files.text_values import column_of_texts
 
 __all__ = ["csv_reader", "csv_types"]
 
@@ -89,7 +90,7 @@ def _fits(texts: pa.Array, data_type: pa.DataType) -> bool:
     if pa.types.is_floating(data_type) and _has(values, _MANY_DIGITS):
         return False
     try:
-        return changed_number(values, values.cast(data_type)) is None
+        return changed_text(values, values.cast(data_type)) is None
     except pa.ArrowInvalid:
         return False
 

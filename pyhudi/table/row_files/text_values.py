@@ -8,8 +8,6 @@ is a date and a time of day. Each fits only columns of its own kind.
 from __future__ import annotations
 
 import json
-import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import time
 from decimal import Decimal, InvalidOperation
@@ -23,16 +21,14 @@ from pyhudi.arrow.kinds import is_bytes, is_list, is_text
 from pyhudi.errors import SchemaMismatch
 from pyhudi.redaction import brief
 from pyhudi.table.column_values import NO_FIT, column_of
+from pyhudi.table.row_files.changed_numbers import changed_text
 
-__all__ = ["changed_number", "column_of_json", "column_of_texts", "has_decimals"]
+__all__ = ["column_of_json", "column_of_texts", "has_decimals"]
 
 Decoder: TypeAlias = Callable[[object], object]
 _UNCONVERTED: Mapping[pa.DataType | None, set[type]] = {  # without a step of Python for each value
     None: {bool, int, float, str}, pa.int32(): {int}, pa.int64(): {int}, pa.float64(): {int, float},
 }  # fmt: skip
-_EXACT_UP_TO = {pa.float32(): 2**24, pa.float64(): 2**53}  # larger integers may lose digits
-_HEXADECIMAL = r"^[+-]?0[xX]"  # Arrow reads it as an integer
-_INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 _NOT_FINITE = ("nan", "inf", "-inf")  # as --json and --csv print them
 
 
@@ -89,34 +85,10 @@ def _cast(name: str, texts: pa.Array, data_type: pa.DataType) -> pa.Array:
         values = texts.cast(data_type)
     except NO_FIT as error:
         raise _refused(name, data_type, error) from error
-    changed = changed_number(texts, values)
+    changed = changed_text(texts, values)
     if changed is not None:
         raise _refused(name, data_type, f"{brief(changed)} would become another number")
     return values
-
-
-def changed_number(texts: pa.Array, numbers: pa.Array) -> str | None:
-    """The first text that is another number in its column than it says: `0x1F`, an integer that a float does not hold,
-    one beyond all floats. None if there is none.
-    """
-    kind = numbers.type
-    if pt.is_integer(kind):
-        at = pc.index(pc.match_substring_regex(texts, _HEXADECIMAL), True).as_py()
-        return None if at < 0 else str(texts[at])
-    if kind not in _EXACT_UP_TO:
-        return None
-    limit = _EXACT_UP_TO[kind]
-    is_large = pc.or_(pc.greater_equal(numbers, limit), pc.less_equal(numbers, -limit))
-    large_texts = cast("list[str]", texts.filter(is_large).to_pylist())
-    large_numbers = cast("list[float]", numbers.filter(is_large).to_pylist())
-    for text, number in zip(large_texts, large_numbers, strict=True):
-        if math.isinf(number):
-            is_changed = any(map(str.isdecimal, text))
-        else:
-            is_changed = _INTEGER.fullmatch(text) is not None and int(text) != int(number)
-        if is_changed:
-            return text
-    return None
 
 
 def _refused(name: str, data_type: pa.DataType | None, reason: object) -> SchemaMismatch:
