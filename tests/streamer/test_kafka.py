@@ -170,6 +170,24 @@ def test_a_broker_that_does_not_name_a_partition_of_the_checkpoint_brings_no_row
     assert [row["id"] for row in rows(tmp_path)] == [0, 1, 2]
 
 
+def test_a_partition_of_the_same_topic_that_ends_before_the_checkpoint_brings_no_row_twice(
+    tmp_path: Path, cluster: Broker, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TopicId, "now", lambda self: "one")
+    cluster.send({"id": 1, "v": 1}, {"id": 2, "v": 1}, topic=topic)
+    settings = config(tmp_path, cluster, topic, op="INSERT")
+    assert Streamer(settings).run().rows == 3
+    bounds = KafkaSource._bounds
+    monkeypatch.setattr(KafkaSource, "_bounds", lambda self: {**bounds(self), 0: (0, 1)})
+
+    with pytest.raises(StorageError, match=rf"the checkpoint is 3, and the broker ends at 1.*{topic},0:1,1:0,2:0,3:0"):
+        Streamer(settings).run()
+    monkeypatch.setattr(KafkaSource, "_bounds", bounds)
+    cluster.send({"id": 3, "v": 2}, topic=topic)
+    assert Streamer(settings).run().rows == 1
+    assert [row["id"] for row in rows(tmp_path)] == [0, 1, 2, 3]
+
+
 def test_a_topic_that_is_recreated_while_it_is_read_brings_nothing(
     tmp_path: Path, cluster: Broker, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pyhudi.errors import ConfigError, StorageError
@@ -44,7 +44,7 @@ _POLL_S = 0.1
 class _Plan:
     """The offsets of a batch. `highs`: behind the last event of each partition; `lost`: events that the broker has no
     longer; `topic_id`: the broker's, else that of the checkpoint; `is_asked`: the broker's. `unnamed`: partitions of
-    the checkpoint that the broker does not name.
+    the checkpoint that the broker does not name; `shortened`: those that it ends before, with their offsets.
     """
 
     ranges: OffsetRanges
@@ -52,6 +52,7 @@ class _Plan:
     lost: int
     said: tuple[str, ...]
     unnamed: tuple[int, ...] = ()
+    shortened: Offsets = field(default_factory=dict)
     topic_id: str | None = None
     is_asked: bool = False
 
@@ -86,12 +87,8 @@ class KafkaSource(SplitSource[_Plan, OffsetRanges]):
             noted = None if start.is_given else (start.notes or {}).get(TOPIC_ID)
             if topic_id is not None and noted is not None and noted != topic_id:
                 planned = self._planned(start, limit, is_recreated=True)
-            elif topic_id is not None and noted == topic_id and planned.unnamed:
-                # Without their offsets in the next checkpoint they would be read again.
-                raise StorageError(
-                    f"{self._where}: the broker does not name partition {', '.join(map(str, planned.unnamed))} of the "
-                    "checkpoint; it may have just started. Nothing was written; run it again."
-                )
+            elif topic_id is not None and noted == topic_id:
+                self._check_same_topic(planned)
         return replace(planned, topic_id=topic_id or noted, is_asked=topic_id is not None)
 
     def splits(self, plan: _Plan, parts: int) -> Sequence[OffsetRanges]:
@@ -151,6 +148,25 @@ class KafkaSource(SplitSource[_Plan, OffsetRanges]):
         """Close the connection."""
         self._consumer.close()
 
+    def _check_same_topic(self, planned: _Plan) -> None:
+        """Raise StorageError for partitions of the checkpoint whose events would be read again."""
+        if planned.unnamed:
+            raise StorageError(
+                f"{self._where}: the broker does not name partition {', '.join(map(str, planned.unnamed))} of the "
+                "checkpoint; it may have just started. Nothing was written; run it again."
+            )
+        if planned.shortened:
+            partition, offset = next(iter(sorted(planned.shortened.items())))
+            high = planned.highs[partition]
+            ends = {one: planned.highs[one] for one in planned.shortened}
+            text = text_of_offsets(self._topic, {**planned.ranges.starts, **ends})
+            raise StorageError(
+                f"{self._where}, partition {partition}: the checkpoint is {offset}, and the broker ends at {high}, "
+                "though the topic is the same: it may have just started, or lost events in an election of an unclean "
+                "leader. Nothing was written; run it again. If the events are lost, say by checkpoint where to go on: "
+                f"its end, {text}, or an earlier offset, whose events come again."
+            )
+
     def _planned(self, start: Start, limit: int, *, is_recreated: bool) -> _Plan:
         bounds = self._bounds()
         lows = {partition: low for partition, (low, _) in bounds.items()}
@@ -183,7 +199,8 @@ class KafkaSource(SplitSource[_Plan, OffsetRanges]):
             for partition in bounds
         }
         unnamed = tuple(sorted(set(starts) - set(bounds)))
-        return _Plan(OffsetRanges(there, dealt(there, highs, limit)), highs, lost, tuple(said), unnamed)
+        shortened = {one: at for one, at in starts.items() if one in highs and at > highs[one]}
+        return _Plan(OffsetRanges(there, dealt(there, highs, limit)), highs, lost, tuple(said), unnamed, shortened)
 
     def _bounds(self) -> dict[int, tuple[int, int]]:
         """Partition → its first offset, and the one behind its last."""
