@@ -17,7 +17,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import cast
 
@@ -48,15 +48,16 @@ _DECODER = msgspec.json.Decoder(float_hook=Decimal)
 
 @dataclass(frozen=True, slots=True)
 class RowColumns:
-    """The columns of rows. `is_whole`: exactly these; otherwise rows may have more."""
+    """The columns of rows. `is_whole`: exactly these; otherwise rows may have more. `keys`: those of a row's key."""
 
     schema: pa.Schema
     is_whole: bool = False
+    keys: tuple[str, ...] = ()
 
     def without(self, prefix: str) -> RowColumns:
         """The columns without those whose names begin with the prefix, which the source adds itself."""
         fields = [field for field in self.schema if not field.name.startswith(prefix)]
-        return self if len(fields) == len(self.schema) else RowColumns(pa.schema(fields), self.is_whole)
+        return self if len(fields) == len(self.schema) else replace(self, schema=pa.schema(fields))
 
 
 @dataclass(frozen=True, slots=True)

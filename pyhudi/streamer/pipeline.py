@@ -226,12 +226,14 @@ class Pipeline:
 
     def _columns(self) -> RowColumns:
         """The columns of what is read: the provider's; the table's where rows come into it as they are."""
+        keys = tuple(self._keys())
         if self._provided.source is not None:
-            return RowColumns(self._provided.source, is_whole=True)
+            return RowColumns(self._provided.source, is_whole=True, keys=keys)
         if self._meta is None or self._settings.options.transformer_names:
-            return RowColumns(pa.schema([]))
+            return RowColumns(pa.schema([]), keys=keys)
         times = () if self._flow is None else self._flow.times
-        return RowColumns(pa.schema([one for one in _data_columns(self._meta) if one.name not in times]))
+        fields = [one for one in _data_columns(self._meta) if one.name not in times]
+        return RowColumns(pa.schema(fields), keys=keys)
 
     def _filled(self, rows: pa.Table) -> tuple[pa.Table, Sequence[str]]:
         """Rows with values that their source did not send, and what has to be said."""

@@ -9,7 +9,7 @@ Source: Hudi's meaning of Spark's save modes; docs/formats/writers.md, "Steps of
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -39,6 +39,7 @@ from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import SystemClock
 from pyhudi.table.calls import Options, TableHandle, register, session_options
 from pyhudi.table.input import TableInput, WriteInput, arrow_schema, choose_writer, input_of
+from pyhudi.table.row_files import RowFiles
 from pyhudi.table.write import replace_table, write_table
 from pyhudi.timeline.table_properties import table_exists
 
@@ -51,7 +52,8 @@ _SYSTEM_CLOCK = SystemClock()
 _NAME = "hoodie.table.name"
 _OPERATION = "hoodie.datasource.write.operation"
 _PARTITION_FIELDS = "hoodie.datasource.write.partitionpath.field"
-_COLUMN_KEYS = {"hoodie.datasource.write.recordkey.field", _PARTITION_FIELDS, "hoodie.table.ordering.fields"}
+_RECORD_KEY = "hoodie.datasource.write.recordkey.field"
+_COLUMN_KEYS = frozenset({_RECORD_KEY, _PARTITION_FIELDS, "hoodie.table.ordering.fields"})
 _NAME_KEYS = (_NAME, "hoodie.datasource.write.table.name")
 
 
@@ -178,7 +180,7 @@ def write_rows(
 ) -> WriteResult:
     """Write rows to an existing table: `HudiTable.upsert`, `insert` and similar methods."""
     call_options = handle.options(options, {**(arguments or {}), "operation": operation})
-    work = Write(handle.storage, input_of(data, handle.spark, _columns_named(call_options)), call_options)
+    work = Write(handle.storage, _input(data, handle.spark, call_options), call_options)
     work.take_steps()
     return write_table(work.storage, work.frame, work.engine, work.options)
 
@@ -204,7 +206,7 @@ def write(
             overwrite replaces the table, as in Hudi, and there is no mode replace.
     Returns: None if mode is ignore and the table exists.
     """
-    source = input_of(data, spark, _columns_named(options))
+    source = _input(data, spark, options)
     work = Write(storage, source, _with_partition_by(options, partition_by), mode, keeps_history)
     try:
         work.take_steps()
@@ -238,9 +240,15 @@ def _replace(work: Write) -> WriteResult:
 # ---- options
 
 
-def _columns_named(options: Options) -> frozenset[str]:
-    """The columns that are keys, partition fields or ordering fields by the options."""
-    values = [options[key] for key in options if canonical_keys([key]) & _COLUMN_KEYS]
+def _input(data: TableInput, spark: SparkSession | None, options: Options) -> WriteInput:
+    if isinstance(data, RowFiles):
+        data = replace(data, key_columns=_columns_named(options, frozenset({_RECORD_KEY})))
+    return input_of(data, spark, _columns_named(options, _COLUMN_KEYS))
+
+
+def _columns_named(options: Options, option_keys: frozenset[str]) -> frozenset[str]:
+    """The columns that the options name by these keys: keys, partition fields or ordering fields."""
+    values = [options[key] for key in options if canonical_keys([key]) & option_keys]
     texts = [part for value in values for part in (value if isinstance(value, list | tuple) else str(value).split(","))]
     return frozenset(str(text).strip().partition(":")[0] for text in texts)
 

@@ -50,6 +50,14 @@ def rows(tmp_path: Path) -> list[dict[str, object]]:
     return sorted(found, key=lambda row: row["id"])
 
 
+def test_keys_of_csv_that_are_different_texts_stay_different_rows(tmp_path: Path) -> None:
+    settings = config(tmp_path, "CsvDFSSource")
+    (tmp_path / "in" / "a").write_text("id,v\n1.1,2.5\n1.10,2.50\n")
+
+    assert Streamer(settings).run().rows == 2
+    assert rows(tmp_path) == [{"id": "1.1", "v": 2.5}, {"id": "1.10", "v": 2.5}]
+
+
 @pytest.mark.parametrize("kind", ["JsonDFSSource", "CsvDFSSource", "AvroDFSSource", "ParquetDFSSource", "ORCDFSSource"])
 def test_files_of_each_format_come_into_the_table(tmp_path: Path, kind: str) -> None:
     settings = config(tmp_path, f"org.apache.hudi.utilities.sources.{kind}")

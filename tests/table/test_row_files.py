@@ -262,6 +262,23 @@ def test_a_field_of_csv_that_its_column_would_change_is_refused(rows: Rows, kind
     assert [row["n"] for row in kept] in ([], [None, 7.0, 7.0])
 
 
+@pytest.mark.parametrize("keys", [["1.1", "1.10"], ["1e2", "100"], ["true", "TRUE"], ["1", "+1"], ["1", " 1"]])
+def test_keys_of_csv_that_are_different_texts_stay_different_rows(tmp_path: Path, keys: list[str]) -> None:
+    (tmp_path / "a.csv").write_text("\n".join(["id,price", *(f"{key},1.5" for key in keys)]))
+    assert main(["write", str(tmp_path / "t"), str(tmp_path / "a.csv"), "--record-key", "id"]) == 0
+
+    rows = HudiTable.open(tmp_path / "t").scan(["id", "price"]).to_arrow()
+    assert sorted(rows.column("id").to_pylist()) == sorted(keys)
+    assert rows.column("price").to_pylist() == [1.5, 1.5]
+
+
+def test_keys_of_csv_that_are_integers_or_dates_are_such_columns(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,day\n1,2024-01-05\n-20,2024-01-06\n")
+    write_hudi(tmp_path / "t", RowFiles.of([tmp_path / "a.csv"]), record_key=["id", "day"])
+
+    assert HudiTable.open(tmp_path / "t").schema().types == [pa.int64(), pa.date32()]
+
+
 def test_rows_beyond_the_first_block_of_csv_decide_too(rows: Rows) -> None:
     lines = [f"{number},5," for number in range(200_000)] + ["200000,00123,x"]
 

@@ -1,11 +1,11 @@
 """Rows of CSV. Fields are read as text; columns get the table's types, or the narrowest that fit all fields.
 
-An empty field is null; an empty text is `""`. No other word means null.
+An empty field is null; an empty text is `""`. No other word means null. An empty line is no row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import IO, TypeAlias
 
@@ -26,10 +26,13 @@ Opener: TypeAlias = Callable[[], IO[bytes]]
 Types: TypeAlias = Mapping[str, pa.DataType]
 
 
-def csv_types(files: Mapping[str, Opener], schema: pa.Schema | None, encoding: str) -> dict[str, pa.DataType]:
+def csv_types(
+    files: Mapping[str, Opener], schema: pa.Schema | None, encoding: str, key_columns: Collection[str] = ()
+) -> dict[str, pa.DataType]:
     """The type of each column that the files have: the table's, or the narrowest that all fields of all files fit.
 
-    Structs have the fields that one of the rows names.
+    Structs have the fields that one of the rows names. Columns of keys that the table lacks stay text, unless different
+    texts are different values: 1.1 and 1.10, or true and TRUE, would be one key.
     """
     types = {} if schema is None else {field.name: field.type for field in schema}
     remaining: dict[str, list[pa.DataType]] = {}
@@ -40,8 +43,9 @@ def csv_types(files: Mapping[str, Opener], schema: pa.Schema | None, encoding: s
         parts = [name for name in names if name in nested]
         for batch in _texts(place, opener, names, encoding) if new or parts else ():
             for name in new:
-                candidates = remaining.get(name, _CANDIDATES)
-                remaining[name] = [one for one in candidates if _fits(batch.column(name), one)]
+                candidates = remaining.get(name, _KEY_CANDIDATES if name in key_columns else _CANDIDATES)
+                is_padded = name in key_columns and _has(batch.column(name), _PADDED)
+                remaining[name] = [one for one in candidates if not is_padded and _fits(batch.column(name), one)]
             for name in parts:
                 values = column_of_texts(name, batch.column(name), types[name])
                 schemas = [pa.schema([(name, nested[name])]), pa.schema([(name, values.type)])]
@@ -67,14 +71,18 @@ def csv_reader(place: str, opener: Opener, types: Types, encoding: str) -> pa.Re
 _CANDIDATES: Sequence[pa.DataType] = [
     pa.null(), pa.int64(), pa.bool_(), pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.float64(),
 ]  # fmt: skip
+_KEY_CANDIDATES = [one for one in _CANDIDATES if one not in (pa.bool_(), pa.float64())]
+_PADDED = r"^\s|\s$"
 _CODES = r"^[+-]?0[0-9xX]|^\+"  # 00123: a postal code, an account; 0x1F; +4930: a telephone
 _MANY_DIGITS = r"^[+-]?([0-9]{16,}$|[0-9.]{18,})"  # more than a float keeps
 _BOOLEANS = r"^(?i:true|false)$"
 
 
 def _narrowest(candidates: Sequence[pa.DataType]) -> pa.DataType:
-    """The first type that fits. Columns that fit numbers and booleans alike have only empty texts."""
-    if not candidates or candidates[:2] == [pa.int64(), pa.bool_()]:
+    """The first type that fits. Columns that fit numbers and times alike have only empty texts."""
+    if candidates and pa.types.is_null(candidates[0]):
+        return candidates[0]
+    if not candidates or {pa.int64(), pa.date32()} <= set(candidates[:3]):
         return pa.string()
     return candidates[0]
 

@@ -52,10 +52,13 @@ class RowFile:
 
 @dataclass(frozen=True)
 class RowFiles:
-    """The rows of several files, one file after the other. `encoding`: of CSV and JSON."""
+    """The rows of several files, one file after the other. `encoding`: of CSV and JSON. `key_columns`: as `csv_types`
+    needs them.
+    """
 
     files: tuple[RowFile, ...]
     encoding: str = "utf-8"
+    key_columns: frozenset[str] = frozenset()
 
     @classmethod
     def of(
@@ -85,7 +88,7 @@ class RowFiles:
             a file that is not of its format.
         """
         csv_files = {file.name: file.stream for file in self.files if file.format == "csv"}
-        types = csv_types(csv_files, schema, self.encoding) if csv_files else {}
+        types = csv_types(csv_files, schema, self.encoding, self.key_columns) if csv_files else {}
         form = _Form(schema, types, self.encoding)
         readers = [_READERS[file.format](file, form) for file in self.files]
         names = readers[0].schema.names

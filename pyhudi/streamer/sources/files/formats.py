@@ -101,7 +101,7 @@ def csv_rows(storage: Storage, path: str, columns: RowColumns) -> tuple[pa.Table
     def opener() -> IO[bytes]:
         return cast("IO[bytes]", storage.open_input(path))
 
-    types = csv_types({path: opener}, columns.schema, "utf-8")
+    types = csv_types({path: opener}, columns.schema, "utf-8", columns.keys)
     return csv_reader(path, opener, types, "utf-8").read_all(), []
 
 
