@@ -112,8 +112,7 @@ COMMANDS = (
         own=f"{_R}:write",
         details="All rows go into one commit. Columns of CSV and JSON get the types of the table, if it exists; "
         'otherwise all rows decide. In CSV an empty field is null and "" an empty text; an empty line is no row. '
-        'JSON texts remain texts in a '
-        "new table.",
+        "JSON texts remain texts in a new table.",
         takes=(
             arg("files", meaning='Parquet, CSV, JSON (an array, or one row per line) or Arrow files; "-" is standard '
                 "input.", nargs="+"),

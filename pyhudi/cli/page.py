@@ -36,10 +36,10 @@ questions) goes to standard error. A reader that stops early (`| head`) does not
 **Files.** `write` reads what `--json`, `--csv` and `export` print: in JSON and CSV decimals, dates and times are text
 in ISO form, and binary is hexadecimal digits. In CSV nested values are JSON, an empty field is null and `""` an empty
 text; no other word is null. Columns get the types of the table. In a new table all rows of all files decide: columns of
-CSV get the narrowest type that keeps every field, so that `00123`, long numbers, and keys like 1.10 remain text; JSON texts remain
-texts. A timestamp with a zone fits only a column with zones (TIMESTAMP), one without a zone only TIMESTAMP_NTZ. Invalid
-values for a column and duplicate names in an object are refused, and nothing is written. `--encoding latin-1` reads
-files that are not UTF-8.
+CSV get the narrowest type that keeps every field, so that `00123`, long numbers, and keys like 1.10 remain text; JSON
+texts remain texts. A timestamp with a zone fits only a column with zones (TIMESTAMP), one without a zone only
+TIMESTAMP_NTZ. Invalid values for a column and duplicate names in an object are refused, and nothing is written.
+`--encoding latin-1` reads files that are not UTF-8.
 
 **Changes.** Commands that delete or replace something show their plan and ask, unless there is nothing to do.
 `--dry-run` only shows the plan, and `--yes` does not ask. Without a terminal to ask on, a run without `--yes` is
