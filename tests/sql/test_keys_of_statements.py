@@ -118,3 +118,24 @@ def test_a_merge_by_texts_of_the_source_says_the_cast(tmp_path: Path) -> None:
         run(table, merge.replace(" WHEN", " AND t.v <> '1.5' WHEN") % "s.v")
     assert table.to_arrow(["id", "p", "v"]).sort_by("id").to_pylist() == STORED
     assert run(table, merge.replace("1.5", "1") % "CAST(s.id AS BIGINT)")[0] == {"id": 1, "p": 1, "v": 9}
+
+
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize(
+    ("clauses", "values"),
+    [
+        ("WHEN MATCHED THEN UPDATE SET v = s.v", [1, 20]),
+        ("WHEN MATCHED THEN DELETE", [1]),
+        ("WHEN MATCHED AND s.v > 0 THEN UPDATE SET v = 0 - s.v WHEN NOT MATCHED THEN INSERT *", [10, -20, 30]),
+        ("WHEN NOT MATCHED THEN INSERT *", [10, 2, 30]),
+        ("WHEN NOT MATCHED AND s.v > 10 THEN INSERT *", [1, 2, 30]),
+    ],
+)
+def test_a_null_partition_value_does_not_match_in_a_merge(
+    tmp_path: Path, table_type: str, clauses: str, values: list[int]
+) -> None:
+    table = HudiTable.create(tmp_path / "t", SCHEMA, record_key="id", partition_by="p", table_type=table_type)
+    table.upsert([{"id": 1, "p": None, "v": 1}, {"id": 2, "p": 1, "v": 2}])
+    source = "SELECT * FROM VALUES (1L, CAST(NULL AS INT), 10L), (2L, 1, 20L), (3L, 1, 30L) AS q(id, p, v)"
+    rows = run(table, f"MERGE INTO {{t}} t USING ({source}) s ON t.id = s.id AND t.p = s.p {clauses}")
+    assert [row["v"] for row in rows] == values

@@ -33,9 +33,12 @@ def query_by_key(merge: BoundMerge, session: SqlSession) -> ChangeQuery | None:
     if not merge.target.paths_tell_values or not _fits(merge) or not _keys_compare(merge, session):
         return None
     values = _texts(merge)
+    matched = clause_number(merge, When.MATCHED) or "NULL"
+    not_matched = clause_number(merge, When.NOT_MATCHED) or "NULL"
+    # The condition is unknown for a row with a null, though the index may find its key in the null partition.
     columns = [
-        f"{clause_number(merge, When.MATCHED) or 'NULL'} AS {quoted(CLAUSE)}",
-        f"{clause_number(merge, When.NOT_MATCHED) or 'NULL'} AS {quoted(NEW_CLAUSE)}",
+        f"CASE WHEN {_any_null(merge)} THEN {not_matched} ELSE {matched} END AS {quoted(CLAUSE)}",
+        f"{not_matched} AS {quoted(NEW_CLAUSE)}",
         *(f"{text} AS {quoted(name)}" for name, text in values.items()),
     ]
     text = (
@@ -44,6 +47,11 @@ def query_by_key(merge: BoundMerge, session: SqlSession) -> ChangeQuery | None:
     )
     clauses = tuple(_numbered(merge, values))
     return ChangeQuery(None, lambda _: text, clauses, Computed(is_placed=False))
+
+
+def _any_null(merge: BoundMerge) -> str:
+    """The expression that is true for a row of the source without a value for a field of the condition."""
+    return " OR ".join(f"({reader.cut(reader.at, reader.stop)}\n) IS NULL" for reader in merge.bindings.values.values())
 
 
 def upsert_rows(merge: BoundMerge, source: SqlFrame, session: SqlSession) -> SqlFrame | None:
@@ -202,5 +210,9 @@ def _numbered(merge: BoundMerge, texts: Mapping[str, str]) -> Iterator[NumberedC
                 name: NEW_VALUE + name if NEW_VALUE + name in texts else name for name in merge.target.schema.names
             }
             yield NumberedClause(When.NOT_MATCHED, "insert", number, columns, NEW_CLAUSE)
+            # A row with a null is new by the condition. It updates a stored row of its key, as in an upsert.
+            fixed = {*merge.target.fixed} - merge.target.loose
+            changeable = {name: column for name, column in columns.items() if name not in fixed}
+            yield NumberedClause(When.MATCHED, "update", number, changeable)
         else:
             yield NumberedClause(When.MATCHED, clause.verb, number, {name: name for name in values})
