@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +141,26 @@ def test_folders_name_what_each_file_lacks(table: HudiTable, tmp_path: Path) -> 
     saved(tmp_path / "in" / "fare=2.5" / "city=a%2Fb" / "c.parquet", id=[3], city=["a/b"], day=[3])
     table.maintenance.add_files(tmp_path / "in")
     assert rows(table) == [(1, "oslo", 7, 1.0), (2, "rome", 3, 2.0), (3, "a/b", 3, 2.5)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "folder", "value"),
+    [
+        (pa.timestamp("us", "UTC"), "2024-01-01 10%3A00%3A00", datetime(2024, 1, 1, 10, tzinfo=UTC)),
+        (pa.timestamp("us", "UTC"), "2024-01-01T10%3A00%3A00%2B02%3A00", datetime(2024, 1, 1, 8, tzinfo=UTC)),
+        (pa.timestamp("us"), "2024-01-01 10%3A00%3A00.5", datetime(2024, 1, 1, 10, 0, 0, 500_000)),
+        (pa.date32(), "2024-01-01", date(2024, 1, 1)),
+        (pa.bool_(), "true", True),
+        (pa.decimal128(6, 2), "1.50", Decimal("1.50")),
+        (pa.float64(), "1.5", 1.5),
+        (pa.int64(), "__HIVE_DEFAULT_PARTITION__", None),
+    ],
+)
+def test_folders_give_values_of_the_columns_type(tmp_path: Path, kind: pa.DataType, folder: str, value: object) -> None:
+    table = HudiTable.create(tmp_path / "t", pa.schema([("id", pa.int64()), ("k", kind)]), record_key="id")
+    saved(tmp_path / "in" / f"k={folder}" / "a.parquet", id=[1])
+    table.maintenance.add_files(tmp_path / "in")
+    assert table.to_arrow(["id", "k"]).to_pylist() == [{"id": 1, "k": value}]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
@@ -317,7 +317,7 @@ class _Source:
         for field in fields:
             text = pa.scalar(values.get(field.name), pa.string())
             try:
-                value = text.cast(field.type)
+                value = _value_of(text, field.type)
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
                 if field.name in inside.names:
                     continue
@@ -374,6 +374,14 @@ class _Source:
                 f"add_files: {self.file} has rows whose {name} is {differs[0].as_py()!r}, and lies in a folder that "
                 f"says {value.as_py()!r}. Nothing was added; move the file, or correct its rows."
             )
+
+
+def _value_of(text: pa.Scalar, kind: pa.DataType) -> pa.Scalar:
+    """The value of a folder's text. A time without a zone is in UTC."""
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        with suppress(pa.ArrowInvalid):
+            return pc.assume_timezone(text.cast(pa.timestamp(kind.unit)), "UTC").cast(kind)
+    return text.cast(kind)
 
 
 def _missing_field(inside: pa.DataType, whole: pa.DataType) -> str | None:
