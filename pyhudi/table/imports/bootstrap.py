@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -42,14 +43,16 @@ from pyhudi.listeners import check_listeners
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.filenames import new_file_id
 from pyhudi.model.instant import ActionKind
+from pyhudi.model.keys import PLAIN_GENERATORS
 from pyhudi.model.options import WriteOptions, canonical_keys, merged_options
 from pyhudi.model.table_format import TableFormat
+from pyhudi.schema.column_paths import check_twins
 from pyhudi.schema.projection import project
 from pyhudi.storage import open_storage, with_sync
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.table.calls import Options, PathLike, calling, open_place
-from pyhudi.table.imports.data_files import check_in_no_table, data_files
+from pyhudi.table.imports.data_files import check_folder_value, check_in_no_table, data_files, folder_value
 from pyhudi.table.save import write
 from pyhudi.table.write import replace_table
 from pyhudi.table.wrong_names import checked_call
@@ -79,7 +82,10 @@ _LOCK = "hoodie.write.lock.provider"
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """The files of a folder, with their columns; columns from folder names come last."""
+    """The files of a folder, with their columns; columns from folder names come last.
+
+    `repeated`: partition fields whose values folders and rows must agree on, if both have them.
+    """
 
     root: str
     storage: Storage
@@ -88,6 +94,8 @@ class _Source:
     schema: pa.Schema
     folder_fields: tuple[str, ...]
     differing: str = ""  # the first column whose type differs between files
+    nanoseconds: str = ""  # the first column of Parquet files with them
+    repeated: tuple[str, ...] = ()
 
 
 @checked_call
@@ -185,6 +193,8 @@ def _bootstrap(folder: Storage, storage: Storage, modes: _Modes, overwrite: bool
     parsed = WriteOptions.parse(options, {}, None)
     check_fields(parsed, source.schema.names)
     check_listeners(parsed)
+    if (parsed.key_generator or "SIMPLE").upper() in PLAIN_GENERATORS:
+        source = replace(source, repeated=tuple(parsed.partition_fields))
     if metadata_only:
         _check_stays(source, parsed)
     replaces = overwrite and exists
@@ -242,10 +252,12 @@ def _read_source(folder: Storage) -> _Source:
 def _with_schema(source: _Source) -> _Source:
     inside: dict[str, pa.DataType] = {}
     folders: dict[str, list[pa.DataType]] = {}
-    differing, in_every = "", set[str]()
+    differing, nanoseconds, in_every = "", "", set[str]()
     for number, file in enumerate(source.files):
         with open_file(source.storage, file.path) as reader:
             columns = file_schema(without_meta(reader.schema))
+            if source.format == "PARQUET":  # ORC has no other unit
+                nanoseconds = nanoseconds or next((one.name for one in reader.schema if "[ns" in str(one.type)), "")
         for column in columns:
             known_type = inside.setdefault(column.name, column.type)
             if known_type != column.type:
@@ -258,7 +270,7 @@ def _with_schema(source: _Source) -> _Source:
     added = [pa.field(name, _type_of(folders[name])) for name in folders if name in in_every and name not in inside]
     schema = pa.schema([*(pa.field(name, kind) for name, kind in inside.items()), *added])
     fields = tuple(name for name in folders if name in in_every)
-    return replace(source, schema=schema, folder_fields=fields, differing=differing)
+    return replace(source, schema=schema, folder_fields=fields, differing=differing, nanoseconds=nanoseconds)
 
 
 def _wider(one: pa.DataType, other: pa.DataType, name: str, source: _Source) -> pa.DataType:
@@ -318,6 +330,12 @@ def _check_stays(source: _Source, options: WriteOptions) -> None:
         )
     if options.drop_partition_columns:
         raise ConfigError("A bootstrap by metadata leaves files as they are, so it can't drop columns from them.")
+    check_twins(source.schema, pa.schema([]))
+    if source.nanoseconds:
+        raise SchemaMismatch(
+            f"{source.root}: the column {source.nanoseconds!r} has nanoseconds, which neither Hudi nor Spark reads. A "
+            "bootstrap by metadata leaves files as they are; copy the rows with mode='FULL_RECORD'."
+        )
     if source.differing:
         raise SchemaMismatch(
             f"{source.root}: the files have different types for the column {source.differing}. A bootstrap by metadata "
@@ -368,5 +386,13 @@ def _open_rows(source: _Source) -> pa.RecordBatchReader:
 
 def _rows(source: _Source) -> Iterator[pa.RecordBatch]:
     for file in source.files:
+        values = {}
+        for name in source.repeated:
+            if name in folder_columns(file.source_partition):
+                with suppress(SchemaMismatch):  # of a folder in another form, which says nothing about the rows
+                    values[name] = folder_value(file.source_partition, source.schema.field(name))
         for batch in source_batches(source.storage, file, source.schema.names):
-            yield project(batch, source.schema, exact=True)
+            rows = project(batch, source.schema, exact=True)
+            for name, value in values.items():
+                check_folder_value(source.storage.full_path(file.path), name, rows.column(name), value)
+            yield rows

@@ -7,13 +7,18 @@ folders (`_day=1`). Folders of a table format are refused: its log decides which
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 
-from pyhudi.errors import ConfigError
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.model.filenames import META_FOLDER
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import FileInfo, Storage
 
-__all__ = ["check_in_no_table", "data_files"]
+__all__ = ["check_folder_value", "check_in_no_table", "data_files", "folder_value"]
 
 _DELTA_LOG = "_delta_log"
 _ICEBERG_FOLDER, _ICEBERG_METADATA = "metadata", ".metadata.json"
@@ -41,6 +46,35 @@ def check_in_no_table(folders: set[str], options: Mapping[str, object]) -> None:
             raise _of_table(root, "a Delta table")
         if any(entry.name.endswith(_ICEBERG_METADATA) for entry in place.list(_ICEBERG_FOLDER)):
             raise _of_table(root, "an Iceberg table")
+
+
+def folder_value(folder: str, field: pa.Field) -> pa.Scalar:
+    """The value that hive-style names in a folder's path (`day=7`) give a column. A time without a zone is in UTC.
+
+    Raises: SchemaMismatch for a text that the column can't hold.
+    """
+    texts = ds.partitioning(pa.schema([(field.name, pa.string())]), flavor="hive")
+    text = pa.scalar(ds.get_partition_keys(texts.parse(f"{folder}/")).get(field.name), pa.string())
+    try:
+        if pa.types.is_timestamp(field.type) and field.type.tz is not None:
+            with suppress(pa.ArrowInvalid):  # a text with a zone
+                return text.cast(pa.timestamp(field.type.unit)).cast(pa.int64()).cast(field.type)
+        return text.cast(field.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise SchemaMismatch(
+            f"the folder's {field.name}={text} is no value of the column, which is {field.type}: {error}."
+        ) from error
+
+
+def check_folder_value(file: object, name: str, column: pa.Array, value: pa.Scalar) -> None:
+    """Raise SchemaMismatch if rows of a file have another value in a column than their folder's name."""
+    same = pc.equal(column, value.cast(column.type)) if value.is_valid else pc.is_null(column)
+    differs = column.filter(pc.invert(pc.fill_null(same, False)))
+    if len(differs):
+        raise SchemaMismatch(
+            f"{file} has rows whose {name} is {differs[0].as_py()!r}, and lies in a folder that says "
+            f"{value.as_py()!r}. Nothing was written; move the file, or correct its rows."
+        )
 
 
 def _roots_above(folder: str) -> Iterator[str]:

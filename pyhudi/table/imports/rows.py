@@ -10,15 +10,13 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
 from typing import cast
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
 from pyhudi.actions.result import WriteResult
 from pyhudi.errors import ConfigError, CorruptFile, SchemaMismatch, StorageError, TableExists
@@ -31,7 +29,7 @@ from pyhudi.schema.projection import project
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.table.calls import Options, PathLike, TableHandle, open_place, session_options
-from pyhudi.table.imports.data_files import check_in_no_table, data_files
+from pyhudi.table.imports.data_files import check_folder_value, check_in_no_table, data_files, folder_value
 from pyhudi.table.save import write, write_rows
 from pyhudi.table.wrong_names import checked_call
 from pyhudi.timeline.table_properties import table_exists
@@ -310,21 +308,15 @@ class _Source:
         inside = pa.schema([field for field in inside if field.name not in META_COLUMNS])
         named = {part.partition("=")[0] for part in file.folder.split("/") if "=" in part}
         fields = [field for field in meta.table_schema() if field.name in named and not pa.types.is_nested(field.type)]
-        texts = ds.partitioning(pa.schema([(field.name, pa.string()) for field in fields]), flavor="hive")
-        values = ds.get_partition_keys(texts.parse(f"{file.folder}/")) if fields else {}
         is_plain = (meta.config.key_generator or "").upper() in PLAIN_GENERATORS
         folders, repeated = dict[str, pa.Scalar](), dict[str, pa.Scalar]()
         for field in fields:
-            text = pa.scalar(values.get(field.name), pa.string())
             try:
-                value = _value_of(text, field.type)
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+                value = folder_value(file.folder, field)
+            except SchemaMismatch as error:
                 if field.name in inside.names:
                     continue
-                raise SchemaMismatch(
-                    f"add_files: {file}: the folder's {field.name}={text} is no value of the column, which is "
-                    f"{field.type}: {error}. Nothing was added."
-                ) from error
+                raise SchemaMismatch(f"add_files: {file}: {error} Nothing was added.") from error
             if field.name not in inside.names:
                 folders[field.name] = value
             elif is_plain and field.name in meta.config.partition_fields:
@@ -363,25 +355,8 @@ class _Source:
                     batch = batch.append_column(self.schema.field(name), pa.repeat(value, len(batch)))
                 rows = project(batch, schema, exact=True)
                 for name, value in self.repeated.items():
-                    self._check_folder(rows.column(name), name, value)
+                    check_folder_value(self.file, name, rows.column(name), value)
                 yield rows
-
-    def _check_folder(self, column: pa.Array, name: str, value: pa.Scalar) -> None:
-        same = pc.equal(column, value.cast(column.type)) if value.is_valid else pc.is_null(column)
-        differs = column.filter(pc.invert(pc.fill_null(same, False)))
-        if len(differs):
-            raise SchemaMismatch(
-                f"add_files: {self.file} has rows whose {name} is {differs[0].as_py()!r}, and lies in a folder that "
-                f"says {value.as_py()!r}. Nothing was added; move the file, or correct its rows."
-            )
-
-
-def _value_of(text: pa.Scalar, kind: pa.DataType) -> pa.Scalar:
-    """The value of a folder's text. A time without a zone is in UTC."""
-    if pa.types.is_timestamp(kind) and kind.tz is not None:
-        with suppress(pa.ArrowInvalid):
-            return pc.assume_timezone(text.cast(pa.timestamp(kind.unit)), "UTC").cast(kind)
-    return text.cast(kind)
 
 
 def _missing_field(inside: pa.DataType, whole: pa.DataType) -> str | None:
