@@ -30,7 +30,7 @@ from pyhudi.session.catalog import catalog_of, evict_names
 from pyhudi.session.names import READS, StatementNames, reads_ours, with_names
 from pyhudi.session.temp_views import spark_sql, spark_table
 from pyhudi.session.writer import write_frame
-from pyhudi.spark.engine import SparkEngine
+from pyhudi.spark.engine import SparkEngine, collect_arrow
 from pyhudi.spark.failures import translated
 from pyhudi.spark.session import hudi_options, settings_read_once, settings_with_prefix
 from pyhudi.spark.types import arrow_from_spark, with_typed_keys
@@ -170,6 +170,9 @@ class SparkSqlSession:
         # The statement casts untyped values, such as `map()`, to the column's type.
         schema = with_typed_keys(as_frame(frame).schema)
         return arrow_from_spark(cast(StructType, schema))
+
+    def rows_of(self, frame: SqlFrame) -> pa.Table:
+        return collect_arrow(as_frame(frame))
 
     def schema_of(self, columns: str) -> pa.Schema:
         return schema_of(self.spark, columns)

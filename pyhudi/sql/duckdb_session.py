@@ -267,6 +267,14 @@ class DuckDbSession:
             none: pa.Table = relation(frame).limit(0).to_arrow_table()
         return none.schema
 
+    def rows_of(self, frame: SqlFrame) -> pa.Table:
+        """The rows of a frame."""
+        if isinstance(frame, pa.Table):
+            return frame
+        with duckdb_errors(self._failures):
+            rows: pa.Table = relation(frame).to_arrow_table()
+        return rows
+
     def write(
         self,
         table: NamedTable,

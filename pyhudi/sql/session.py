@@ -205,6 +205,10 @@ class SqlSession(Protocol):
         """The columns of a frame, without running it."""
         ...
 
+    def rows_of(self, frame: SqlFrame) -> pa.Table:
+        """The rows of a frame, which must fit into memory."""
+        ...
+
     def write(
         self,
         table: NamedTable,

@@ -120,6 +120,30 @@ def test_a_merge_by_texts_of_the_source_says_the_cast(tmp_path: Path) -> None:
     assert run(table, merge.replace("1.5", "1") % "CAST(s.id AS BIGINT)")[0] == {"id": 1, "p": 1, "v": 9}
 
 
+@pytest.mark.parametrize(
+    ("kind", "value", "stays"),
+    [
+        (pa.string(), "NULL", ["2", "3"]),
+        (pa.string(), "'a b'", ["1", "3"]),
+        (pa.int32(), "NULL", ["2", "3"]),
+        (pa.int32(), "07", ["1", "3"]),
+        (pa.int32(), "3 + 4", ["1", "3"]),
+        (pa.date32(), "DATE'1970-01-08'", ["1", "3"]),
+        (pa.date32(), "NULL", ["2", "3"]),
+        (pa.bool_(), "TRUE", ["1", "3"]),
+    ],
+)
+def test_an_overwrite_without_rows_empties_the_partition_that_it_names(
+    tmp_path: Path, kind: pa.DataType, value: str, stays: list[str]
+) -> None:
+    stored = {pa.string(): ["a b", "c"], pa.bool_(): [True, False]}.get(kind, [7, 8])
+    schema = pa.schema([("id", pa.string()), ("p", kind)])
+    table = HudiTable.create(tmp_path / "t", schema, record_key="id", partition_by="p")
+    table.upsert(pa.table({"id": ["1", "2", "3"], "p": pa.array([None, *stored], kind)}))
+    pyhudi.sql(f"INSERT OVERWRITE hudi.`{table.path}` PARTITION (p = {value}) SELECT 'x' AS id WHERE false")
+    assert sorted(table.to_arrow(["id"]).column("id").to_pylist()) == stays
+
+
 @pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 @pytest.mark.parametrize(
     ("clauses", "values"),

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast as cast_
 
 import pyarrow as pa
 
+from pyhudi.actions.table_keys import PROBE_TIME, keygen_options
 from pyhudi.errors import ConfigError
-from pyhudi.keygen.parse import partition_values
+from pyhudi.keygen import from_options
+from pyhudi.keygen.base import BuiltInKey
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.operation import INSERT_INTO_OPERATION, OLD_BULK_INSERT, OLD_INSERT_MODE
@@ -97,7 +98,7 @@ class Insert:
         values = self._values(target, query_schema)
         aliases = ", ".join(f"c{number}" for number in range(len(query_schema)))
         select_list = ", ".join(f"{text} AS {quoted(name)}" for name, text in values.items())
-        options |= self._static_paths(target, operation)
+        options |= self._static_paths(target, operation, session)
         with session.view_of(source) as view:
             rows = session.query(f"SELECT {select_list} FROM {view} AS q({aliases})")
             result = session.write(self.table, rows, operation, {**options_of(session, self.table), **options})
@@ -125,10 +126,7 @@ class Insert:
         for (number, value), field in zip(query_fields.items(), columns, strict=True):
             assignment = InsertedValue(str(self.table.name), value.type, field, field.name, by_name, keys)
             expressions[field.name] = assignment.expression(f"c{number}")
-        expressions |= {
-            name: value_of(f"({value.cut(value.at, value.stop)})", target.column(name), target, None)
-            for name, value in static.items()
-        }
+        expressions |= self._static_values(target)
         return {field.name: expressions.get(field.name, cast("NULL", field)) for field in target.schema}
 
     def _columns(
@@ -175,26 +173,27 @@ class Insert:
             )
         return by_places, False
 
-    def _static_paths(self, target: Target, operation: str) -> dict[str, object]:
+    def _static_paths(self, target: Target, operation: str, session: SqlSession) -> dict[str, object]:
         """The option for the PARTITION to overwrite even if the query has no rows."""
         static = self._static(target)
         if operation != "insert_overwrite" or not static or len(static) < len(target.config.partition_fields):
             return {}
-        values = {
-            name: Reader(value.text, value.tokens, value.at, value.stop).value() for name, value in static.items()
+        options = WriteOptions.parse(options_of(session, target.table), {}, target.config)
+        properties = keygen_options(target.config, options)
+        generator = from_options(properties, table_version=target.config.table_version, instant_time=PROBE_TIME)
+        if not isinstance(generator, BuiltInKey):
+            return {}  # only whole rows have a path
+        texts = (f"{text} AS {quoted(name)}" for name, text in self._static_values(target).items())
+        values = session.rows_of(session.query(f"SELECT {', '.join(texts)}")).combine_chunks().to_batches()[0]
+        path = str(generator.partition_path(values)[0])
+        return {} if "," in path else {_STATIC_PARTITIONS: path}
+
+    def _static_values(self, target: Target) -> dict[str, str]:
+        """Column → its value in PARTITION, as an expression."""
+        return {
+            name: value_of(f"({value.cut(value.at, value.stop)})", target.column(name), target, None)
+            for name, value in self._static(target).items()
         }
-        config = target.config
-        for path in cast_("list[str]", self.table.table.inspect.partitions().column("partition_path").to_pylist()):
-            path_values = partition_values(
-                path,
-                config.partition_fields,
-                config.hive_style_partitioning,
-                config.url_encode_partitioning,
-                slash_dates=config.slash_separated_dates,
-            )
-            if dict(zip(config.partition_fields, path_values, strict=True)) == values and "," not in path:
-                return {_STATIC_PARTITIONS: path}
-        return {}
 
 
 def _without_meta(query_schema: pa.Schema) -> dict[int, pa.Field]:
