@@ -1,26 +1,28 @@
 """The quarantine table: items of a source that don't fit the table, with their positions and reasons.
 
-It is an ordinary Hudi table, upserted by the position, before the batch is written. A batch that is read again after a
-crash sets the same rows aside under the same positions, so each is stored once.
+It is an ordinary Hudi table, upserted before the batch is written. The key is a digest of the pipeline's table, the
+position and the text: a batch that is read again after a crash sets the same rows aside once, and the lines of a
+rewritten file, or the messages of a recreated topic, replace none. Several pipelines may share a table.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import pyarrow as pa
+import xxhash
 
 from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.storage import open_storage
+from pyhudi.streamer.places import place_of
 from pyhudi.streamer.settings import PipelineSettings
 from pyhudi.streamer.sources.source import Rejected
 from pyhudi.table.save import write
 
 __all__ = ["check_share", "set_aside"]
 
-_COLUMNS = pa.schema(
-    [("position", pa.string()), ("source", pa.string()), ("text", pa.string()), ("reason", pa.string())]
-)
+_COLUMNS = pa.schema([(name, pa.string()) for name in ("id", "target", "position", "source", "text", "reason")])
 
 
 def check_share(settings: PipelineSettings, rejected: Sequence[Rejected], rows: int) -> None:
@@ -51,7 +53,10 @@ def set_aside(settings: PipelineSettings, rejected: Sequence[Rejected]) -> None:
         return
     if quarantine.path is None:
         raise ConfigError(f"{settings.place}: hoodie.errortable.base.path is missing: the path of that table.")
+    target = place_of(settings.target)
     columns = [
+        _ids(target, rejected),
+        [target] * len(rejected),
         [one.position for one in rejected],
         [settings.options.source] * len(rejected),
         [one.text for one in rejected],
@@ -60,7 +65,19 @@ def set_aside(settings: PipelineSettings, rejected: Sequence[Rejected]) -> None:
     storage = open_storage(quarantine.path, settings.store)
     options = {
         "hoodie.table.name": quarantine.table or storage.root.rstrip("/").rpartition("/")[2],
-        "hoodie.datasource.write.recordkey.field": "position",
+        "hoodie.datasource.write.recordkey.field": "id",
         "hoodie.datasource.write.operation": "upsert",
     }
     write(storage, pa.table(columns, schema=_COLUMNS), options, "append", None)
+
+
+def _ids(target: str, rejected: Sequence[Rejected]) -> list[str]:
+    """A key for each, the same when the batch is read again. Equal rows of one position are numbered."""
+    numbers: Counter[tuple[str, str]] = Counter()
+    ids = []
+    for one in rejected:
+        place = (one.position, one.text)
+        parts = "".join(f"{len(part)}:{part}" for part in (target, *place, str(numbers[place])))
+        ids.append(xxhash.xxh3_128_hexdigest(parts.encode("utf-8", "replace")))
+        numbers[place] += 1
+    return ids

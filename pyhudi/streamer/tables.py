@@ -103,20 +103,11 @@ def _check_targets(tables: Mapping[str, PipelineSettings]) -> None:
 
 
 def _check_quarantines(tables: Mapping[str, PipelineSettings]) -> None:
-    """Raise ConfigError for two tables with one quarantine table: rows of one place would replace each other."""
-    first: dict[str, str] = {}
+    """Raise ConfigError for a quarantine table that is the table of another pipeline."""
     targets = {place_of(settings.target): name for name, settings in tables.items()}
     for name, settings in tables.items():
         path = settings.options.quarantine.path
-        if path is None:
-            continue
-        other = first.setdefault(place_of(path), name)
-        if other != name:
-            raise ConfigError(
-                f"{settings.place}: {name} and {other} both set rows aside in {path}. Give each table a "
-                "hoodie.errortable.base.path of its own."
-            )
-        if place_of(path) in targets:
+        if path is not None and place_of(path) in targets:
             raise ConfigError(
                 f"{settings.place}: {name} sets rows aside in {path}, the table of {targets[place_of(path)]}."
             )

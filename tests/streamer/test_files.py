@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -225,6 +226,21 @@ def test_lines_that_are_no_rows_go_into_quarantine_and_the_batch_goes_on(tmp_pat
     assert "b:4" in by_position
     assert by_position["b:5"]["reason"] == "a row is an object, found list"
     assert len(aside) == 4
+
+
+def test_the_quarantine_keeps_each_text_of_a_place_once_for_each_pipeline(tmp_path: Path) -> None:
+    quarantine = {"hoodie.errortable.enable": True, "hoodie.errortable.base.path": str(tmp_path / "q")}
+    settings = config(tmp_path, **quarantine, **{"hoodie.pyhudi.streamer.quarantine.max.share": 1.0})
+    made(tmp_path, "a", {"id": 1, "v": 1}, "{one}\n", {"v": 4}, {"v": 4}, ms=1000)
+    Streamer(settings).run()
+    made(tmp_path, "a", {"id": 1, "v": 1}, "{two}\n", {"v": 4}, {"v": 4}, ms=2000)
+    Streamer(settings).run()
+    Streamer({**settings, "target-base-path": str(tmp_path / "u")}).run()
+
+    aside = HudiTable.open(tmp_path / "q").scan(["target", "text"]).to_arrow().to_pylist()
+    texts = Counter((row["target"].rpartition("/")[2], row["text"]) for row in aside)
+    row = '{"id": null, "v": 4}'
+    assert texts == {("t", "{one}"): 1, ("t", "{two}"): 1, ("t", row): 2, ("u", "{two}"): 1, ("u", row): 2}
 
 
 def test_too_large_a_share_that_does_not_fit_stops_the_batch_and_nothing_is_written(tmp_path: Path) -> None:

@@ -189,11 +189,6 @@ LISTED = "--target-base-path=/t\nhoodie.streamer.ingestion.tablesToBeIngested=a.
         ("p.toml", 'target-base-path = "/t"\n[tables.a]\n[tables.b]\n', "b and a are both written to /t"),
         (
             "p.toml",
-            'base-path-prefix = "/t"\nhoodie.errortable.base.path = "/e"\n[tables.a]\n[tables.b]\n',
-            "b and a both set rows aside in /e",
-        ),
-        (
-            "p.toml",
             '[tables.a]\ntarget-base-path = "/x/t"\n[tables.b]\ntarget-base-path = "file:///x/./t/"\n',
             "b and a are both written to file:///x/./t/",
         ),
