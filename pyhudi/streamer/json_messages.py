@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import cast
@@ -34,7 +34,7 @@ from pyhudi.table.column_values import type_in
 from pyhudi.table.row_files.changed_numbers import check_numbers, is_changed, part_type
 from pyhudi.table.row_files.text_values import column_of_json
 
-__all__ = ["Decoded", "RowColumns", "decode_json", "nullable_columns", "read_in_parts", "typed_columns"]
+__all__ = ["Decoded", "RowColumns", "decode_json", "nullable_columns", "read_in_parts", "typed_columns", "typed_schema"]
 
 _BLOCK_BYTES = 8 << 20
 _REFUSED_MAX = 10_000  # unfit messages that are isolated one by one
@@ -314,12 +314,19 @@ def _as_text(kind: pa.DataType) -> pa.DataType:
 
 
 def _without_untyped(table: pa.Table) -> pa.Table:
-    """The table without columns, and struct fields, that have no value: a later batch decides their types."""
-    fields = [(field.name, _typed(field.type)) for field in table.schema]
-    target = pa.schema([pa.field(name, kind) for name, kind in fields if kind is not None])
+    target = typed_schema(table.schema)
     if target == table.schema:
         return table
     return project(table.select(target.names), target)
+
+
+def typed_schema(schema: pa.Schema, whole: Collection[str] = ()) -> pa.Schema:
+    """The columns without those, and without struct fields, that have no value: a later batch decides their types.
+
+    `whole`: columns that stay as they are.
+    """
+    fields = [(field.name, field.type if field.name in whole else _typed(field.type)) for field in schema]
+    return pa.schema([pa.field(name, kind) for name, kind in fields if kind is not None])
 
 
 def _typed(kind: pa.DataType) -> pa.DataType | None:

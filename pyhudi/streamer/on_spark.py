@@ -26,7 +26,7 @@ from pyhudi.spark.frame_input import FrameInput, collected, is_written_here
 from pyhudi.spark.session import hudi_options, store_options
 from pyhudi.spark.types import travelling_schema
 from pyhudi.streamer.checkpoints import Start
-from pyhudi.streamer.json_messages import RowColumns, nullable_columns
+from pyhudi.streamer.json_messages import RowColumns
 from pyhudi.streamer.reading import Finish, ReadBatch, RowTarget
 from pyhudi.streamer.schemas import ProvidedColumns
 from pyhudi.streamer.settings import PipelineSettings
@@ -77,7 +77,8 @@ class SparkReader:
     def read(self, start: Start, limit: int | None, target: RowTarget) -> ReadBatch | None:
         """The rows as a DataFrame."""
         self.release()
-        finish = Finish(self._provided.target, tuple(target.keys), self._setting.settings.options.source)
+        source = self._setting.settings.options.source
+        finish = Finish(self._provided.target, target.table, tuple(target.keys), source)
         if isinstance(self._source, SplitSource) and self._source.is_cut:
             return self._by_splits(self._source, start, limit, target.columns, finish)
         if isinstance(self._source, HudiSource):
@@ -133,7 +134,7 @@ class SparkReader:
         for transform in self._transforms:
             frame = transform.frame(frame)
         FrameInput(frame).column_names(None)
-        target = finish.target or nullable_columns(self._engine.schema(frame))
+        target = finish.columns(self._engine.schema(frame))
         packed, answers = self._packed(self._engine.map(frame, PackRows(replace(finish, target=target)), PACKED))
         keyless = [one for answer in answers for one in answer.fetched.rejected]
         return self._read(start, batch, packed, answers, target, [*batch.rejected, *keyless])

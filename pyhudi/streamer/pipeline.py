@@ -29,7 +29,7 @@ from pyhudi.streamer.checkpoints import Start, batch_options, start_of
 from pyhudi.streamer.first_checkpoints import first_start
 from pyhudi.streamer.json_messages import RowColumns
 from pyhudi.streamer.quarantine import check_share, set_aside
-from pyhudi.streamer.reading import BatchReader, LocalReader, ReadBatch, RowTarget
+from pyhudi.streamer.reading import BatchReader, LocalReader, ReadBatch, RowTarget, TableColumns
 from pyhudi.streamer.schemas import provided_columns
 from pyhudi.streamer.settings import PipelineSettings
 from pyhudi.streamer.sources.debezium.source import check_table, settings_of_changes
@@ -125,7 +125,8 @@ class Pipeline:
         """The next rows as they would be written; None when there is nothing new."""
         start = self._start()
         limit = limit or self._settings.options.source_limit
-        return self._reader.read(start, limit, RowTarget(self._columns(), self._keys(), self._filled))
+        target = RowTarget(self._columns(), self._keys(), self._table_columns(), self._filled)
+        return self._reader.read(start, limit, target)
 
     def run(self) -> Round | None:
         """Read and write a batch; None when there is nothing new.
@@ -234,6 +235,15 @@ class Pipeline:
         times = () if self._flow is None else self._flow.times
         fields = [one for one in _data_columns(self._meta) if one.name not in times]
         return RowColumns(pa.schema(fields), keys=keys)
+
+    def _table_columns(self) -> TableColumns:
+        """The columns of the table, whose types the rows get."""
+        if self._meta is None:
+            return TableColumns(pa.schema([]))
+        config = self._meta.config
+        protected = (*config.record_key_fields, *config.partition_fields)
+        ordering = tuple(config.ordering_fields)
+        return TableColumns(_data_columns(self._meta), protected, ordering, self._settings.allows_kinds)
 
     def _filled(self, rows: pa.Table) -> tuple[pa.Table, Sequence[str]]:
         """Rows with values that their source did not send, and what has to be said."""

@@ -112,6 +112,11 @@ class PipelineSettings:
     read: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def allows_kinds(self) -> bool:
+        """True if columns of numbers may become texts, and columns of texts bytes."""
+        return self.write.get("hoodie.pyhudi.schema.allow.kind.change", "").lower() == "true"
+
+    @property
     def target(self) -> str:
         """The table's path."""
         assert self.options.target is not None

@@ -8,6 +8,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import UUID
 
 import fastavro
 import pyarrow as pa
@@ -226,6 +227,52 @@ def test_lines_that_are_no_rows_go_into_quarantine_and_the_batch_goes_on(tmp_pat
     assert "b:4" in by_position
     assert by_position["b:5"]["reason"] == "a row is an object, found list"
     assert len(aside) == 4
+
+
+@pytest.mark.parametrize("source", ["ParquetDFSSource", "CsvDFSSource"])
+def test_columns_without_any_value_wait_for_the_first_one(tmp_path: Path, source: str) -> None:
+    settings = config(tmp_path, source)
+    for number, value in enumerate([None, 5, None]):
+        table = pa.table({"id": [number], "v": pa.nulls(1) if value is None else pa.array([value])})
+        path = tmp_path / "in" / f"f{number}"
+        (pq.write_table if source == "ParquetDFSSource" else pacsv.write_csv)(table, path)
+        Streamer(settings).run()
+    assert rows(tmp_path) == [{"id": 0, "v": None}, {"id": 1, "v": 5}, {"id": 2, "v": None}]
+    assert HudiTable.open(tmp_path / "t").schema().field("v").type == pa.int64()
+
+
+def test_avro_files_keep_identifiers_and_times_that_python_has_no_room_for(tmp_path: Path) -> None:
+    settings = config(tmp_path, "AvroDFSSource")
+    kinds = {"u": ("string", "uuid"), "t": ("long", "timestamp-micros"), "d": ("int", "date")}
+    fields = [{"name": "id", "type": "long"}]
+    fields += [{"name": n, "type": ["null", {"type": kind, "logicalType": x}]} for n, (kind, x) in kinds.items()]
+    records = [{"id": 1, "u": UUID(int=5), "t": 10**18, "d": 10**6}, {"id": 2, "u": None, "t": None, "d": None}]
+    with open(tmp_path / "in" / "f", "wb") as file:
+        fastavro.writer(file, {"type": "record", "name": "r", "fields": fields}, records)
+
+    Streamer(settings).run()
+
+    table = HudiTable.open(tmp_path / "t").to_arrow(["u", "t", "d"])
+    assert table.column("u").to_pylist() == ["00000000-0000-0000-0000-000000000005", None]
+    assert table.column("t").cast(pa.int64()).to_pylist() == [10**18, None]
+    assert table.column("d").cast(pa.int32()).to_pylist() == [10**6, None]
+
+
+def test_rows_with_values_that_their_column_cannot_hold_go_into_quarantine(tmp_path: Path) -> None:
+    quarantine = {"hoodie.errortable.enable": True, "hoodie.errortable.base.path": str(tmp_path / "q")}
+    settings = config(tmp_path, "ParquetDFSSource", **quarantine)
+    settings["hoodie.pyhudi.streamer.quarantine.max.share"] = 0.5
+    times = pa.array([1000, 1001, 2000], pa.timestamp("ns"))
+    pq.write_table(pa.table({"id": [1, 2, 3], "t": times, "x": [0.5, 1.5, None]}), tmp_path / "in" / "a")
+    first = Streamer(settings).run()
+    pq.write_table(pa.table({"id": [4, 5], "x": [2**53, 2**53 + 1]}), tmp_path / "in" / "b")
+    second = Streamer(settings).run()
+
+    assert [(done.rows, done.rejected) for done in (first, second)] == [(2, 1), (1, 1)]
+    assert [(row["id"], row["x"]) for row in rows(tmp_path)] == [(1, 0.5), (3, None), (4, 2.0**53)]
+    aside = HudiTable.open(tmp_path / "q").scan(["text", "reason"]).to_arrow().to_pylist()
+    assert sorted(json.loads(row["text"])["id"] for row in aside) == [2, 5]
+    assert all("with all its digits" in row["reason"] for row in aside)
 
 
 def test_the_quarantine_keeps_each_text_of_a_place_once_for_each_pipeline(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from pyhudi.storage.clock import SystemClock
 from pyhudi.streamer import spark_tasks, transforms
 from pyhudi.streamer.checkpoints import Start
 from pyhudi.streamer.json_messages import RowColumns
-from pyhudi.streamer.reading import Finish
+from pyhudi.streamer.reading import Finish, TableColumns
 from pyhudi.streamer.settings import load_settings
 from pyhudi.streamer.sources.registry import open_source
 from pyhudi.streamer.sources.source import SourceSetting, SplitSource
@@ -26,7 +26,8 @@ from pyhudi.streamer.transforms import TRANSFORMERS, frame_transforms_of
 
 HERE = TaskContext(5, 0, 0)
 SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.string())])
-FINISH = Finish(None, ("id",), "s", is_part=True)
+NO_TABLE = TableColumns(pa.schema([]))
+FINISH = Finish(None, NO_TABLE, ("id",), "s", is_part=True)
 
 
 def packed_by(work: Any, *arguments: Any) -> pa.Table:
@@ -67,7 +68,7 @@ def test_rows_are_packed_in_values_of_some_size_and_those_of_other_numbers_are_l
 
 def test_rows_that_are_computed_again_and_are_others_fail_the_write(tmp_path: Path) -> None:
     batches = [pa.record_batch({"id": [1, 2], "v": ["a", None]}), pa.record_batch({"id": [3, None], "v": ["b", "c"]})]
-    packed = packed_by(PackRows(Finish(SCHEMA, ("id",), "s")), iter(batches))
+    packed = packed_by(PackRows(Finish(SCHEMA, NO_TABLE, ("id",), "s")), iter(batches))
 
     assert [(answer.number, answer.rows) for answer in answers_of(packed)] == [(5, 2), (5, 1)]
     assert unpacked(packed, {5: 3}).to_pylist()[2] == {"id": 3, "v": "b"}
@@ -79,7 +80,7 @@ def test_rows_that_are_computed_again_and_are_others_fail_the_write(tmp_path: Pa
 
 
 def test_a_partition_without_rows_answers_too_so_that_it_is_missed_when_it_had_some(tmp_path: Path) -> None:
-    packed = packed_by(PackRows(Finish(SCHEMA, ("id",), "s")), iter([]))
+    packed = packed_by(PackRows(Finish(SCHEMA, NO_TABLE, ("id",), "s")), iter([]))
 
     (answer,) = answers_of(packed)
     assert (answer.number, answer.rows, answer.fetched.rows.schema) == (5, 0, SCHEMA)
@@ -88,7 +89,7 @@ def test_a_partition_without_rows_answers_too_so_that_it_is_missed_when_it_had_s
 
 
 def test_a_row_without_a_key_has_the_same_place_and_text_beside_any_other_rows() -> None:
-    finish = Finish(None, ("id",), "s", is_part=True)
+    finish = Finish(None, NO_TABLE, ("id",), "s", is_part=True)
     alone = pa.Table.from_pylist([{"v": 1, "s": {"b": [{"c": 2}]}}])
     beside = pa.Table.from_pylist([
         {"s": {"a": None, "b": [{"c": 2.0, "d": None}]}, "late": None, "id": None, "v": 1.0},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, Any, Literal, TypeAlias, TypeVar, cast
 
 import fastavro
@@ -34,7 +34,6 @@ __all__ = [
 RowsOfFile: TypeAlias = "Callable[[Storage, str, RowColumns], tuple[pa.Table, list[Rejected]]]"
 
 FileT = TypeVar("FileT")
-_KIND_CHANGE = "hoodie.pyhudi.schema.allow.kind.change"
 
 
 def grouped(files: Sequence[FileT], sizes_bytes: Sequence[int], parts: int) -> list[list[FileT]]:
@@ -55,7 +54,7 @@ class BatchColumns:
 
     def __init__(self, columns: RowColumns, settings: PipelineSettings) -> None:
         self._columns = columns
-        self._allows_kinds = settings.write.get(_KIND_CHANGE, "").lower() == "true"
+        self._allows_kinds = settings.allows_kinds
         self._before = pa.schema([])
 
     def problem_of(self, rows: pa.Table) -> str | None:
@@ -124,9 +123,26 @@ def orc_rows(storage: Storage, path: str, columns: RowColumns) -> tuple[pa.Table
 def avro_rows(storage: Storage, path: str, columns: RowColumns) -> tuple[pa.Table, list[Rejected]]:
     """Avro containers."""
     with storage.open_input(path) as opened:
-        reader = fastavro.reader(cast("IO[bytes]", opened))
-        schema = arrow_from_avro(json.dumps(reader.writer_schema))
-        return pa.Table.from_pylist(cast("list[dict[str, Any]]", list(reader)), schema=schema), []
+        blocks = fastavro.block_reader(cast("IO[bytes]", opened))
+        schema = arrow_from_avro(json.dumps(blocks.writer_schema))
+        stored = fastavro.parse_schema(cast("dict[str, Any]", _stored(blocks.writer_schema)))
+        rows: list[dict[str, Any]] = []
+        for block in cast("Iterator[Any]", blocks):
+            records = (fastavro.schemaless_reader(block.bytes_, stored, None) for _ in range(block.num_records))
+            rows += cast("Iterator[dict[str, Any]]", records)
+        return pa.Table.from_pylist(rows, schema=schema), []
+
+
+def _stored(schema: object) -> object:
+    """An Avro schema whose values are read as they are stored, but for decimals: Arrow makes times of numbers, also of
+    those that Python's have no room for, and UUIDs remain texts.
+    """
+    if isinstance(schema, list):
+        return [_stored(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    is_decimal = schema.get("logicalType") == "decimal"
+    return {key: _stored(one) for key, one in schema.items() if key != "logicalType" or is_decimal}
 
 
 FORMATS: Mapping[str, RowsOfFile] = {
