@@ -89,10 +89,13 @@ class Turns:
 
     def aside(self) -> list[tuple[str, str]]:
         """The places and reasons of what does not fit, in both quarantines."""
-        (_, one), (_, other) = (stored(self.tmp_path / f"{name}-aside") for name in ("one", "other"))
+        names = ["position", "source", "text", "reason"]  # the others are of the table
+        one, other = (
+            sorted(HudiTable.open(self.tmp_path / f"{name}-aside").scan(names).to_arrow().to_pylist(), key=repr)
+            for name in ("one", "other")
+        )
         assert one == other
-        found = HudiTable.open(self.tmp_path / "other-aside").scan(["position", "reason"]).to_arrow().to_pylist()
-        return sorted((row["position"], row["reason"]) for row in found)
+        return sorted((row["position"], row["reason"]) for row in one)
 
     def _run(self, table: str, spark: SparkSession | None, **more: object) -> StreamerRun:
         paths = {
