@@ -32,10 +32,20 @@ from pyhudi.schema.exact import COUNTS_TO
 from pyhudi.schema.projection import project
 from pyhudi.table.column_values import type_in
 from pyhudi.table.row_files.changed_numbers import check_numbers, is_changed, part_type
-from pyhudi.table.row_files.text_values import column_of_json
+from pyhudi.table.row_files.text_values import NamedFloat, column_of_json
 
-__all__ = ["Decoded", "RowColumns", "decode_json", "nullable_columns", "read_in_parts", "typed_columns", "typed_schema"]
+__all__ = [
+    "NO_JSON",
+    "Decoded",
+    "RowColumns",
+    "decode_json",
+    "nullable_columns",
+    "read_in_parts",
+    "typed_columns",
+    "typed_schema",
+]
 
+NO_JSON = "no JSON"  # begins the reason of a message that is none
 _BLOCK_BYTES = 8 << 20
 _REFUSED_MAX = 10_000  # unfit messages that are isolated one by one
 _PLAIN = (pa.bool_(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.string())
@@ -94,7 +104,7 @@ def decode_json(messages: Sequence[bytes], columns: RowColumns) -> Decoded:
         try:
             value = _value(message)
         except (msgspec.MsgspecError, RecursionError, ValueError) as error:
-            refused[number] = f"no JSON: {error}"
+            refused[number] = f"{NO_JSON}: {error}"
             continue
         if isinstance(value, dict):
             good.append(number)
@@ -286,7 +296,8 @@ def _value(message: bytes) -> object:
     except msgspec.MsgspecError:
         if not any(word in message for word in _NOT_NUMBERS):
             raise
-        return json.loads(message, parse_float=Decimal)  # Arrow's parser takes these words, too
+        # Arrow's parser takes these words, too.
+        return json.loads(message, parse_float=Decimal, parse_constant=NamedFloat)
 
 
 def _is_of_json(kind: pa.DataType) -> bool:

@@ -229,6 +229,18 @@ def test_lines_that_are_no_rows_go_into_quarantine_and_the_batch_goes_on(tmp_pat
     assert len(aside) == 4
 
 
+def test_a_last_line_that_has_no_end_waits_while_its_file_is_young(tmp_path: Path) -> None:
+    settings = config(tmp_path)
+    path = made(tmp_path, "a", {"id": 1, "v": 1}, '{"id": 2, "v"')
+    assert Streamer(settings).run().rows == 0
+    path.write_text('\ufeff{"id": 1, "v": 1}\n{"id": 2, "v": 2}')
+    assert Streamer(settings).run().rows == 2
+    assert rows(tmp_path) == [{"id": 1, "v": 1}, {"id": 2, "v": 2}]
+    made(tmp_path, "b", {"id": 3, "v": 1}, '{"id": 4, "v"', ms=1000)
+    with pytest.raises(SchemaMismatch, match=r"the first is b:2: no JSON"):
+        Streamer(settings).run()
+
+
 @pytest.mark.parametrize("source", ["ParquetDFSSource", "CsvDFSSource"])
 def test_columns_without_any_value_wait_for_the_first_one(tmp_path: Path, source: str) -> None:
     settings = config(tmp_path, source)

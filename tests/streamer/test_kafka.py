@@ -100,6 +100,17 @@ def test_a_poisoned_message_and_a_wrong_type_go_into_quarantine_with_their_offse
     assert rows(tmp_path)[2]["_hoodie_kafka_source_key"] == "k"
 
 
+def test_events_with_a_column_that_offsets_would_take_are_refused_by_its_name(
+    tmp_path: Path, cluster: Broker, topic: str
+) -> None:
+    cluster.send({"id": 9, "v": 1, "_hoodie_kafka_source_offset": 77}, topic=topic)
+    settings = config(tmp_path, cluster, topic, **{"hoodie.streamer.source.kafka.append.offsets": True})
+    with pytest.raises(SchemaMismatch, match="have the column _hoodie_kafka_source_offset themselves"):
+        Streamer(settings).run()
+    assert Streamer(config(tmp_path, cluster, topic)).run().rejected == 0
+    assert [row["_hoodie_kafka_source_offset"] for row in rows(tmp_path) if row["id"] == 9] == [77]
+
+
 def test_a_partition_whose_offsets_are_gone_goes_on_alone_and_the_loss_is_counted_or_refused(
     tmp_path: Path, cluster: Broker, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from collections.abc import Callable
 from datetime import date, datetime, timezone
 from decimal import Decimal
@@ -141,6 +142,9 @@ def test_an_exported_csv_file_can_be_written_again(tmp_path: Path) -> None:
         ("price", '"x"'),
         ("raw", '"zz"'),
         ("ratio", '"one"'),
+        ("ratio", "true"),
+        ("ratio", "1e400"),
+        ("tags", "[-1e999]"),
         ("id", "1.5"),
         ("tags", '"x"'),
         ("addr", '{"since": 3}'),
@@ -152,6 +156,12 @@ def test_a_value_of_json_that_is_no_value_of_the_column_is_refused_by_the_column
     content = '{"id": 1, "%s": %s}' % (column, value)  # noqa: UP031
 
     refused(rows, SchemaMismatch, f"Column '{column}'", "a.json", content.replace('"id": 1, "id"', '"id"'), VALUES)
+
+
+def test_numbers_beyond_all_floats_are_refused_and_infinity_by_name_is_not(rows: Rows) -> None:
+    assert rows("a.json", '{"a": Infinity, "c": 1.5}') == [{"a": math.inf, "c": 1.5}]
+    for number in ("1e400", "[-1e400]", '{"x": 1e999}'):
+        refused(rows, SchemaMismatch, "is beyond all numbers of the type", "b.json", '{"a": %s}' % number)  # noqa: UP031
 
 
 def test_a_field_that_a_struct_of_the_table_does_not_have_comes_as_a_new_one(rows: Rows) -> None:

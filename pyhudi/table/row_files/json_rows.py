@@ -14,7 +14,7 @@ from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.redaction import brief
 from pyhudi.schema.projection import project
 from pyhudi.table.column_values import type_in
-from pyhudi.table.row_files.text_values import column_of_json, has_decimals
+from pyhudi.table.row_files.text_values import NamedFloat, column_of_json, has_decimals
 
 __all__ = ["json_rows", "one_schema"]
 
@@ -27,7 +27,8 @@ def json_rows(text: TextIO, schema: pa.Schema | None, place: str) -> pa.Table:
     Raises: ConfigError for text that is no JSON; SchemaMismatch for a column without one type.
     """
     is_exact = schema is not None and any(has_decimals(field.type) for field in schema)
-    decoder = json.JSONDecoder(object_pairs_hook=_object, parse_float=Decimal if is_exact else None)
+    number = Decimal if is_exact else None
+    decoder = json.JSONDecoder(object_pairs_hook=_object, parse_float=number, parse_constant=NamedFloat)
     blocks = [_columns(block, schema) for block in _blocks(_rows(text, decoder, place))]
     columns = one_schema([block.schema for block in blocks], place)
     return pa.concat_tables(project(block, columns) for block in blocks)

@@ -8,11 +8,13 @@ is a date and a time of day. Each fits only columns of its own kind.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import time
 from decimal import Decimal, InvalidOperation
 from typing import TypeAlias, cast
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
@@ -23,13 +25,18 @@ from pyhudi.redaction import brief
 from pyhudi.table.column_values import NO_FIT, column_of
 from pyhudi.table.row_files.changed_numbers import changed_text
 
-__all__ = ["column_of_json", "column_of_texts", "has_decimals"]
+__all__ = ["NamedFloat", "column_of_json", "column_of_texts", "has_decimals"]
 
 Decoder: TypeAlias = Callable[[object], object]
 _UNCONVERTED: Mapping[pa.DataType | None, set[type]] = {  # without a step of Python for each value
     None: {bool, int, float, str}, pa.int32(): {int}, pa.int64(): {int}, pa.float64(): {int, float},
 }  # fmt: skip
+_LARGEST: Mapping[pa.DataType, float] = {pa.float16(): 65504.0, pa.float32(): float(np.finfo(np.float32).max)}
 _NOT_FINITE = ("nan", "inf", "-inf")  # as --json and --csv print them
+
+
+class NamedFloat(float):
+    """A number that is a word in JSON: NaN, Infinity or -Infinity."""
 
 
 def column_of_texts(name: str, texts: pa.Array, data_type: pa.DataType) -> pa.Array:
@@ -60,8 +67,12 @@ def column_of_json(name: str, values: Sequence[object], data_type: pa.DataType |
     if data_type is not None and _is_cast(data_type) and kinds == {str}:
         return _cast(name, pa.array(values, pa.string()), data_type)
     decode = _floats if data_type is None else _decoder(data_type)
-    if decode is None or kinds <= _UNCONVERTED.get(data_type, set()):
+    if decode is None:
         return column_of(name, values, data_type, has_nulls_typed=False)
+    if kinds <= _UNCONVERTED.get(data_type, set()):
+        column = column_of(name, values, data_type, has_nulls_typed=False)
+        if not pt.is_floating(column.type) or not np.isinf(column.to_numpy(zero_copy_only=False)).any():
+            return column  # otherwise numbers beyond all floats may have become infinite
     try:
         decoded = [None if value is None else decode(value) for value in values]
     except (ValueError, TypeError, InvalidOperation) as error:
@@ -99,7 +110,7 @@ def _refused(name: str, data_type: pa.DataType | None, reason: object) -> Schema
 
 def _loaded(name: str, text: str | None) -> object:
     try:
-        return None if text is None else json.loads(text, parse_float=Decimal)
+        return None if text is None else json.loads(text, parse_float=Decimal, parse_constant=NamedFloat)
     except ValueError as error:
         raise SchemaMismatch(
             f"Column {name!r} is nested, so its fields are JSON; {brief(text)} is none: {error}. Nothing was written."
@@ -116,7 +127,7 @@ def _decoder(data_type: pa.DataType) -> Decoder | None:
         item = _decoder(data_type.value_type) or _same
         return lambda value: [None if one is None else item(one) for one in _list(value)]
     if pt.is_floating(data_type):
-        return _float
+        return _float_decoder(data_type)
     if pt.is_integer(data_type):
         return _integer
     if pt.is_decimal(data_type):
@@ -164,10 +175,27 @@ def _list(value: object) -> list[object]:
     return list(value)
 
 
-def _float(value: object) -> object:
-    if isinstance(value, Decimal) or (isinstance(value, str) and value.lower() in _NOT_FINITE):
-        return float(value)
-    return value
+def _float_decoder(data_type: pa.DataType) -> Decoder:
+    largest = _LARGEST.get(data_type, math.inf)
+
+    def decode(value: object) -> object:
+        if isinstance(value, bool):
+            raise ValueError(f"a number is expected, found {brief(value)}")
+        if isinstance(value, NamedFloat) or (isinstance(value, str) and value.lower() in _NOT_FINITE):
+            return float(value)
+        if isinstance(value, float | Decimal):
+            return _finite(value, largest)
+        return value
+
+    return decode
+
+
+def _finite(value: float | Decimal, largest: float) -> float:
+    """The number as a float. Raises ValueError for one beyond all floats, which would become infinite."""
+    number = float(value)
+    if abs(number) > largest or (math.isinf(number) and not isinstance(value, NamedFloat)):
+        raise ValueError(f"{value if isinstance(value, Decimal) else 'a number'} is beyond all numbers of the type")
+    return number
 
 
 def _integer(value: object) -> object:
@@ -199,8 +227,8 @@ def _bytes(value: object) -> object:
 
 def _floats(value: object) -> object:
     """The value of an untyped column with decimals as floats, at any depth."""
-    if isinstance(value, Decimal):
-        return float(value)
+    if isinstance(value, float | Decimal):
+        return _finite(value, math.inf)
     if isinstance(value, Mapping):
         return {name: _floats(one) for name, one in value.items()}
     return [_floats(one) for one in value] if isinstance(value, list) else value

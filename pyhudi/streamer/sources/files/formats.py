@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, Any, Literal, TypeAlias, TypeVar, cast
@@ -14,7 +15,7 @@ from pyhudi.formats.avro.schema import arrow_from_avro
 from pyhudi.schema.evolution import evolve
 from pyhudi.schema.projection import project
 from pyhudi.storage.base import Storage
-from pyhudi.streamer.json_messages import RowColumns, decode_json, typed_columns
+from pyhudi.streamer.json_messages import NO_JSON, RowColumns, decode_json, typed_columns
 from pyhudi.streamer.settings import PipelineSettings
 from pyhudi.streamer.sources.source import Rejected
 from pyhudi.table.row_files.csv_rows import csv_reader, csv_types
@@ -26,6 +27,7 @@ __all__ = [
     "avro_rows",
     "csv_rows",
     "grouped",
+    "is_cut_line",
     "json_rows",
     "orc_rows",
     "parquet_rows",
@@ -82,7 +84,7 @@ def json_rows(storage: Storage, path: str, columns: RowColumns) -> tuple[pa.Tabl
     with storage.open_input(path) as opened:
         packed: Literal["gzip", "zstd"] | None = None
         packed = "gzip" if path.lower().endswith(".gz") else "zstd" if path.lower().endswith(".zst") else None
-        data = (pa.CompressedInputStream(opened, packed) if packed else opened).read()
+        data = (pa.CompressedInputStream(opened, packed) if packed else opened).read().removeprefix(codecs.BOM_UTF8)
     lines = data.split(b"\n")
     numbers = [at for at, line in enumerate(lines, 1) if line and not line.isspace()]
     messages = [lines[at - 1].rstrip(b"\r") for at in numbers]
@@ -92,6 +94,16 @@ def json_rows(storage: Storage, path: str, columns: RowColumns) -> tuple[pa.Tabl
         for at, reason in decoded.refused
     ]
     return decoded.rows, refused
+
+
+def is_cut_line(storage: Storage, path: str, refused: Sequence[Rejected]) -> bool:
+    """True if the last line of a file is no JSON and has no end, so that somebody may be writing it."""
+    if not refused or not refused[-1].reason.startswith(NO_JSON):
+        return False
+    with storage.open_input(path) as opened:
+        data = opened.read()
+    last = data.count(b"\n") + 1
+    return not data.endswith(b"\n") and refused[-1].position == f"{path}:{last}"
 
 
 def csv_rows(storage: Storage, path: str, columns: RowColumns) -> tuple[pa.Table, list[Rejected]]:

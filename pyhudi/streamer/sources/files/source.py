@@ -28,6 +28,7 @@ from pyhudi.streamer.sources.files.formats import (
     avro_rows,
     csv_rows,
     grouped,
+    is_cut_line,
     json_rows,
     orc_rows,
     parquet_rows,
@@ -139,7 +140,7 @@ class FilesSource(SplitSource[_Plan, Sequence[FileInfo]]):
             except (HudiError, pa.ArrowException, OSError, ValueError, EOFError) as error:
                 if isinstance(error, StorageError):
                     raise
-                if self._clock.now_ms() - file.modified_ms < self._settle_ms:
+                if self._is_young(file):
                     said.append(f"{file.path} can't be read yet and waits for the next round: {error}"[:300])
                     waits = True  # files behind it wait, too, so that the checkpoint is right for Hudi as well
                     break
@@ -200,6 +201,10 @@ class FilesSource(SplitSource[_Plan, Sequence[FileInfo]]):
             )
         return f"{file.path} was removed before it was read"
 
+    def _is_young(self, file: FileInfo) -> bool:
+        """True if somebody may still be writing it."""
+        return self._clock.now_ms() - file.modified_ms < self._settle_ms
+
     def _whole(self, file: FileInfo, columns: RowColumns) -> tuple[pa.Table | None, list[Rejected]]:
         """A file as it was listed. Raises ValueError for one that changed while it was read."""
         table, refused = type(self).rows_of(self.storage, file.path, columns)
@@ -213,6 +218,13 @@ class JsonFiles(FilesSource):
     """A JSON object a line."""
 
     rows_of = staticmethod(json_rows)
+
+    def _whole(self, file: FileInfo, columns: RowColumns) -> tuple[pa.Table | None, list[Rejected]]:
+        """A file with whole lines."""
+        table, refused = super()._whole(file, columns)
+        if self._is_young(file) and is_cut_line(self.storage, file.path, refused):
+            raise ValueError("its last line has no end")
+        return table, refused
 
 
 class CsvFiles(FilesSource):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from pyhudi.errors import ConfigError, HudiError, StorageError
+from pyhudi.errors import ConfigError, HudiError, SchemaMismatch, StorageError
 from pyhudi.formats.avro.decode import AvroDecoder
 from pyhudi.streamer.json_messages import Decoded, RowColumns, decode_json, read_in_parts, typed_columns
 from pyhudi.streamer.schemas import fetched_schema
@@ -51,8 +51,14 @@ class Events:
         return Events(self.topic, [self.messages[at] for at in numbers], [self.values[at] for at in numbers])
 
     def with_offsets(self, rows: pa.Table) -> pa.Table:
-        """The rows with the columns that say where they were."""
+        """The rows with the columns that say where they were. Raises SchemaMismatch for rows that have them."""
         messages = self.messages
+        own = next((name for name in rows.schema.names if name.startswith(_OFFSETS)), None)
+        if own is not None:
+            raise SchemaMismatch(
+                f"Events of {self.topic} have the column {own} themselves, which "
+                "hoodie.streamer.source.kafka.append.offsets adds. Leave the option out. Nothing was written."
+            )
         keys = [message.key() for message in messages]
         columns = {
             "offset": pa.array([message.offset() for message in messages], pa.int64()),
