@@ -341,7 +341,7 @@ COMMANDS = (
         Command(
             f"repair {words}", summary, f"maintenance.repair.{words.replace('-', '_')}", takes, own=own,
             details="Exit code 3 if --dry-run finds any, as for all repairs." if words == "orphans" else "",
-            asks="Repair these?", changes=lambda plan: plan.to_mend,
+            asks="Repair these?", changes=lambda plan: plan.repairable,
             wrong=lambda repair: repair.items and not repair.is_done,
         )
         for words, summary, own, takes in (

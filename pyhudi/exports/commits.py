@@ -158,7 +158,8 @@ class Pending:
         if not self.partition_columns:
             return True
         columns = PathColumns(self.meta.config, read_schema(self.meta, None, self.view))
-        return all(_is_told(columns, path, self.partition_columns) for path in {one.partition_path for one in files})
+        paths = {one.partition_path for one in files}
+        return all(_gives_values(columns, path, self.partition_columns) for path in paths)
 
     def _commit(
         self,
@@ -299,12 +300,12 @@ def _partition_columns(meta: MetaClient, view: FileSystemView, exported: tuple[s
     schema = read_schema(meta, None, view)
     columns = PathColumns(meta.config, schema)
     for path, groups in view.groups.items():
-        if groups and not _is_told(columns, path, fields):
+        if groups and not _gives_values(columns, path, fields):
             return ()
     return fields
 
 
-def _is_told(columns: PathColumns, partition_path: str, names: Sequence[str]) -> bool:
+def _gives_values(columns: PathColumns, partition_path: str, names: Sequence[str]) -> bool:
     return {name for name, _ in columns.parsed(partition_path)} == set(names)
 
 

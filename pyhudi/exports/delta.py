@@ -29,7 +29,7 @@ from pyhudi.exports.commits import ExportCommit, ExportedState
 from pyhudi.exports.delta_schema import delta_columns
 from pyhudi.exports.delta_statistics import columns_named, columns_with_statistics, statistics_text
 from pyhudi.exports.footer_bounds import bounds_in_footer, footer_of
-from pyhudi.exports.target import MustBeMadeAgain, Outrun
+from pyhudi.exports.target import MustRecreate, Overtaken
 from pyhudi.filegroup.stats import side_by_side
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options.catalogs.exporting import ExportOptions
@@ -194,7 +194,7 @@ class DeltaTarget:
         self.before = ExportedState(commit.instant, commit.completion_time, frozenset(), commit.partition_columns)
 
     def _fresh_columns(self, columns: pa.Schema, partition_columns: Sequence[str]) -> pa.Schema:
-        """The columns to add. Raises MustBeMadeAgain where Delta can't get these columns by adding."""
+        """The columns to add. Raises MustRecreate where Delta can't get these columns by adding."""
         from deltalake import Schema
 
         assert self.table is not None
@@ -202,9 +202,9 @@ class DeltaTarget:
         for name, kind in stored.items():
             if now.get(name) != kind:
                 what = "has another type" if name in now else "was dropped or renamed"
-                raise MustBeMadeAgain(f"column {name!r} {what}")
+                raise MustRecreate(f"column {name!r} {what}")
         if list(partition_columns) != list(self.table.metadata().partition_columns):
-            raise MustBeMadeAgain("not every partition path gives the values of the partition columns any more")
+            raise MustRecreate("not every partition path gives the values of the partition columns any more")
         return pa.schema([columns.field(name) for name in now if name not in stored])
 
     def _add_columns(self, columns: pa.Schema) -> None:
@@ -231,7 +231,7 @@ class DeltaTarget:
 
     @contextmanager
     def _calling(self) -> Iterator[None]:
-        """Around calls of deltalake. Raises Outrun when there is a version that was not read, else StorageError."""
+        """Around calls of deltalake. Raises Overtaken when there is a version that was not read, else StorageError."""
         from deltalake.exceptions import CommitFailedError, DeltaError
 
         try:
@@ -240,7 +240,7 @@ class DeltaTarget:
             cause = without_secrets(error, self.store)
             is_late = self.table is None and "already exists" in str(error)
             if is_late or isinstance(error, CommitFailedError):
-                raise Outrun(f"{self.location}: another export was faster: {cause}") from cause
+                raise Overtaken(f"{self.location}: another export was faster: {cause}") from cause
             raise StorageError(
                 f"{self.location}: deltalake can't do its part ({type(error).__name__}: {cause}). What was exported "
                 "before stays as it is; export again."

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 
 from pyhudi.errors import ConfigError, StaleRead, WriteConflict
 from pyhudi.exports.commits import ExportCommit, Pending, load_pending
+from pyhudi.exports.exportable import check_exportable
 from pyhudi.exports.result import ExportResult
-from pyhudi.exports.sayable import check_exportable
-from pyhudi.exports.target import FORMATS, ExportTarget, MustBeMadeAgain, Outrun
+from pyhudi.exports.target import FORMATS, ExportTarget, MustRecreate, Overtaken
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.catalogs.exporting import ExportOptions, check_export_library
@@ -47,7 +47,7 @@ def export_now(name: str, meta: MetaClient, options: ExportOptions) -> ExportRes
         for _ in range(_TRIES):
             try:
                 run.catch_up(meta)
-            except (Outrun, StaleRead):
+            except (Overtaken, StaleRead):
                 meta = meta.reload()
             else:
                 result = replace(run.result, seconds=round(meta.clock.monotonic_s() - began_s, 3))
@@ -79,7 +79,7 @@ class _Run:
     result: ExportResult
 
     def catch_up(self, meta: MetaClient) -> None:
-        """Update the target to the visible files. May raise Outrun and StaleRead after some of the commits."""
+        """Update the target to the visible files. May raise Overtaken and StaleRead after some of the commits."""
         exported = self.target.exported()
         pending = load_pending(meta, exported)
         check_exportable(pending, by_name=not self.target.maps_names)
@@ -94,7 +94,7 @@ class _Run:
             for commit in pending.commits():
                 self.target.apply(commit)
                 self._count(commit)
-        except MustBeMadeAgain as reason:
+        except MustRecreate as reason:
             pending = load_pending(meta, None)
             check_exportable(pending, by_name=not self.target.maps_names)
             for commit in pending.commits():

@@ -21,7 +21,7 @@ import pyarrow as pa
 from pyhudi.errors import ConfigError, HudiError, StorageError, TableExists, UnsupportedTable
 from pyhudi.exports.commits import ExportCommit, ExportedState
 from pyhudi.exports.iceberg_catalog import open_catalog
-from pyhudi.exports.target import MustBeMadeAgain, Outrun
+from pyhudi.exports.target import MustRecreate, Overtaken
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.filenames import SCHEMA_FOLDER, base_file_parts
 from pyhudi.model.keys import META_COLUMNS
@@ -262,7 +262,7 @@ class IcebergTarget:
             former = former_name(before, now)
             impossible = {} if problem else staged.change_columns(columns, former, makes_new=is_whole)
             if problem or impossible:
-                raise MustBeMadeAgain(problem or _why(impossible))
+                raise MustRecreate(problem or _why(impossible))
             staged.partition_by(commit.partition_columns)
             removed = [self.listed[path] for path in commit.removed]
             added = [file for file in commit.added if not is_whole or file.path not in self.listed]
@@ -347,13 +347,13 @@ class IcebergTarget:
 
         try:
             yield
-        except (HudiError, MustBeMadeAgain):
+        except (HudiError, MustRecreate):
             raise
         except Exception as error:  # each catalog has a client of its own, with errors of its own
             cause = without_secrets(error, self.catalog.properties)
             # Without the namespace: another first export, which had made it, has failed.
             if isinstance(error, CommitFailedException | TableAlreadyExistsError | NoSuchNamespaceError):
-                raise Outrun(f"{self._where} was changed meanwhile: {cause}") from cause
+                raise Overtaken(f"{self._where} was changed meanwhile: {cause}") from cause
             if isinstance(error, CommitStateUnknownException):
                 raise StorageError(
                     f"{self._where}: nobody knows whether the catalog took the commit: {cause}. Export again: the next "

@@ -11,14 +11,14 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.options.catalogs.exporting import ExportOptions
 from pyhudi.registry import Registry
 
-__all__ = ["FORMATS", "ExportTarget", "MustBeMadeAgain", "Outrun"]
+__all__ = ["FORMATS", "ExportTarget", "MustRecreate", "Overtaken"]
 
 
-class Outrun(WriteConflict):
+class Overtaken(WriteConflict):
     """Another export has just made a version. The run reads the state again, and continues."""
 
 
-class MustBeMadeAgain(Exception):
+class MustRecreate(Exception):
     """The format can't apply this commit to its state; `replace` can. The text gives the reason."""
 
 
@@ -46,7 +46,7 @@ class ExportTarget(Protocol):
     def apply(self, commit: ExportCommit) -> None:
         """Make one version from the state that `exported` returned and this commit.
 
-        Raises: Outrun if another process has made one since; MustBeMadeAgain; UnsupportedTable, SchemaMismatch if the
+        Raises: Overtaken if another process has made one since; MustRecreate; UnsupportedTable, SchemaMismatch if the
                 format can't express it, before anything is written; StorageError.
         """
         ...

@@ -72,10 +72,10 @@ class RowColumns:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """`rows`: of the messages with the numbers `kept`; None: of all. `refused`: number and reason of the others."""
+    """`rows`: of the messages with these `numbers`; None: of all. `refused`: number and reason of the others."""
 
     rows: pa.Table
-    kept: Sequence[int] | None
+    numbers: Sequence[int] | None
     refused: Sequence[tuple[int, str]]
 
 

@@ -60,7 +60,7 @@ def test_a_merger_of_rows_does_the_same_and_compaction_too(tmp_path: Path, versi
 
 
 @pytest.mark.parametrize("table_type", ["MERGE_ON_READ", "COPY_ON_WRITE"])
-def test_deletes_by_key_remove_and_rows_after_them_begin_anew(tmp_path: Path, table_type: str) -> None:
+def test_deletes_by_key_remove_and_rows_after_them_start_over(tmp_path: Path, table_type: str) -> None:
     table = table_of(tmp_path / "t", "order_events:OrderEvents", orders.OrderEvents.strategy_id, table_type=table_type)
     table.upsert(orders.event("o1", 5, "created", order="2 chairs"))
     table.delete(pa.table({"order_id": ["o1"]}))

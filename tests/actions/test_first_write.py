@@ -126,7 +126,7 @@ def test_a_writer_whose_table_was_taken_back_before_it_began_makes_it_itself(mon
 
 
 @pytest.mark.parametrize("mode", ["append", "error", "ignore"])
-def test_after_a_first_write_that_died_the_next_one_chooses_anew(mode: str) -> None:
+def test_after_a_first_write_that_died_the_next_one_chooses_again(mode: str) -> None:
     died = died_before_completing(TestTable(MemoryStorage()), lambda table: table.upsert(("a", "x", 1, 1)))
     other = {
         "hoodie.table.name": "other",

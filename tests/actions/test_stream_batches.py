@@ -91,7 +91,7 @@ def written(table: HudiTable, batch_id: int, query: str | None, identifier: str 
     return is_written(MetaClient.load(table.state().storage), stream, batch_id)
 
 
-def test_streams_without_a_name_are_told_apart_by_their_queries(table: HudiTable) -> None:
+def test_streams_without_a_name_are_distinguished_by_their_queries(table: HudiTable) -> None:
     table.upsert(ROW, options={BATCH_ID: "0", QUERY: "a"})
     assert written(table, 0, "a")
     assert not written(table, 0, "b"), "another source, or a new checkpoint"

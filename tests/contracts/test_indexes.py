@@ -162,7 +162,7 @@ def test_a_key_that_two_partitions_have_is_updated_in_each_and_deleted_in_the_on
 
 
 @pytest.mark.thorough
-def test_a_global_index_keeps_rows_in_their_partition_if_told_so(index_name: str) -> None:
+def test_a_global_index_keeps_rows_in_their_partition_if_asked(index_name: str) -> None:
     if not index_of(index_name).is_global or index_name == "INMEMORY":  # Hudi has no such option for it
         return
     family = {"GLOBAL_SIMPLE": "simple", "GLOBAL_BLOOM": "bloom", "GLOBAL_RECORD_LEVEL_INDEX": "record"}[index_name]

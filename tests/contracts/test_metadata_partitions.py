@@ -129,7 +129,7 @@ def check(table: Clustered, what: object, without: tuple[MetadataKind, ...] = ()
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("version", "table_type", "options"), CASES)
-def test_records_after_any_writes_are_those_of_a_partition_that_is_built_anew(
+def test_records_after_any_writes_are_those_of_a_partition_that_is_rebuilt(
     version: str, table_type: str, options: Mapping[str, str], seed: int
 ) -> None:
     chance = random.Random(f"{version} {table_type} {seed}")

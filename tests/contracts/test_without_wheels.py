@@ -77,7 +77,7 @@ def use(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("reader", ["isal", "zlib"])
-def test_blocks_of_each_are_read_by_the_other_and_damage_is_told(
+def test_blocks_of_each_are_read_by_the_other_and_damage_is_reported(
     writer: str, reader: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for body in (b"", b"a", b"key-17" * 9000, random.Random(2).randbytes(50_000)):

@@ -19,7 +19,7 @@ from pyhudi.cli.main import main
 from pyhudi.errors import StorageError, WriteConflict
 from pyhudi.exports import delta
 from pyhudi.exports.commits import ExportCommit
-from pyhudi.exports.target import Outrun
+from pyhudi.exports.target import Overtaken
 from pyhudi.schema.changes import AddColumn, DropColumn
 from pyhudi.storage.local import LocalStorage
 from tests.support.exports.delta import assert_equal, by_delta, instants
@@ -130,7 +130,7 @@ def test_an_export_that_is_outrun_each_time_is_a_conflict(tmp_path: Path, monkey
     table = written(tmp_path)
 
     def outrun(target: delta.DeltaTarget, commit: ExportCommit) -> None:
-        raise Outrun("faster")
+        raise Overtaken("faster")
 
     monkeypatch.setattr(delta.DeltaTarget, "apply", outrun)
 

@@ -119,7 +119,7 @@ def test_strange_names_of_columns_deceive_nobody(name: str) -> None:
     assert name in top_level_columns(bound, schema)
 
 
-def test_the_columns_of_an_expression_are_told() -> None:
+def test_the_columns_of_an_expression_are_reported() -> None:
     nested = (pc.field("n", "i") == 1) & (pc.field("valid") > pc.field("s"))
     assert columns_of_expression(nested) == {"n", "valid", "s"}
     schema = pa.schema(

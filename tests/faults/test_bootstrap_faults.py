@@ -60,7 +60,7 @@ def deaths_of(source: Path, mode: str, version: str) -> list[tuple[MemoryStorage
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("mode", ["METADATA_ONLY", "FULL_RECORD", MIXED])
-def test_the_next_bootstrap_begins_anew(source: Path, mode: str, version: str) -> None:
+def test_the_next_bootstrap_starts_over(source: Path, mode: str, version: str) -> None:
     outcomes = set()
     for storage, where in deaths_of(source, mode, version):
         found = rows(storage)

@@ -186,7 +186,7 @@ def test_partition_metadata_is_written_by_the_repair_or_by_the_next_one() -> Non
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("version", ["6", "9"])
-def test_an_empty_clean_is_written_anew_by_the_repair_or_by_the_next_one(version: str) -> None:
+def test_an_empty_clean_is_rewritten_by_the_repair_or_by_the_next_one(version: str) -> None:
     table = loaded(version)
     for ts in (2, 3, 4):
         table.upsert(("a", "x", ts, 10))

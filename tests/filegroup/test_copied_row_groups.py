@@ -265,7 +265,7 @@ def test_other_readers_read_copied_row_groups(tmp_path: Path) -> None:
     assert pq.read_table(file, filters=[("id", "=", "k00333")]).num_rows == 1
 
 
-def test_a_file_that_ends_early_is_told_and_not_copied(tmp_path: Path) -> None:
+def test_a_file_that_ends_early_is_reported_and_not_copied(tmp_path: Path) -> None:
     table, base = new_table()
     content = table.storage.read(str(base.stat.path))
     groups = groups_of(read_footer(pa.BufferReader(content)).thrift)

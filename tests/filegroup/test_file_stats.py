@@ -194,7 +194,7 @@ def test_a_rewritten_file_reports_its_statistics(file_format: str) -> None:
     assert set(empty.column("valueCount").to_pylist()) == {0}
 
 
-def test_text_that_is_too_long_for_a_footer_is_told_whole() -> None:
+def test_text_that_is_too_long_for_a_footer_is_reported_whole() -> None:
     table = Table(EVERY_TYPE, stats_columns=COLUMNS)
     low, high = "a" * 5000, "b" * 5000
     stats = _same(_create(table, _table([{"text": high}, {"text": low}])), table)

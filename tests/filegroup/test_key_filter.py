@@ -110,7 +110,7 @@ def test_the_filter_of_the_old_file_is_kept_while_its_size_fits(
     assert reused.rebuild_bloom is rebuilt
 
 
-def test_updates_alone_do_not_make_a_filter_anew() -> None:
+def test_updates_alone_do_not_recreate_a_filter() -> None:
     table = Table(file={})
     (status,) = create_files(table.spec, TASK, "", rows(keys(60)).to_batches(), clock=table.clock)
     before = bloom_of(table, status)

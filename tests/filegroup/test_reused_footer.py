@@ -25,7 +25,7 @@ def reused(keys_added: int, stored_rows: int) -> ReusedFooter:
 @pytest.mark.parametrize(
     ("stored_rows", "rebuilt"), [(10_000, False), (9_999, False), (9_000, False), (8_990, True), (5_000, True)]
 )
-def test_a_filter_is_made_anew_when_a_tenth_of_the_rows_and_a_thousand_keys_in_it_were_deleted(
+def test_a_filter_is_recreated_when_a_tenth_of_the_rows_and_a_thousand_keys_in_it_were_deleted(
     stored_rows: int, rebuilt: bool
 ) -> None:
     found = reused(10_895, stored_rows)

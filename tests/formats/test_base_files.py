@@ -159,7 +159,7 @@ def test_every_codec_is_read_back(path: str, codec: str) -> None:
     assert read(storage, path).equals(table)
 
 
-def test_gzip_is_asked_for_its_fastest_level_unless_told_otherwise() -> None:
+def test_gzip_is_asked_for_its_fastest_level_by_default() -> None:
     table = pa.table({"a": [f"{n * 2654435761 % 2**32:x}-{n % 97}" for n in range(30_000)]})
     fast, level_1, small = (
         write(MemoryStorage(), "f.parquet", table, codec="gzip", compression_level=level) for level in (None, 1, 9)

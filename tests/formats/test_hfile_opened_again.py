@@ -52,7 +52,7 @@ def test_it_is_the_reader_that_was_there_before(storage: LocalStorage) -> None:
             assert meanwhile is not first
 
 
-def test_a_file_that_was_written_anew_is_read_anew(storage: LocalStorage, tmp_path: Path) -> None:
+def test_a_file_that_was_rewritten_is_read_again(storage: LocalStorage, tmp_path: Path) -> None:
     assert value(storage) == value(storage) == b"one"
     write(tmp_path / "b", "two")
     os.replace(tmp_path / "b", tmp_path / "a")

@@ -103,7 +103,7 @@ def test_a_patched_file_has_the_changed_entries_and_all_others(
         patching._CHANGED_SHARE = share
 
 
-def test_what_a_patched_file_says_of_itself_is_what_one_written_anew_says() -> None:
+def test_what_a_patched_file_says_of_itself_is_what_one_rewritten_says() -> None:
     changes: Changes = {
         b"a": b"first",
         b"key-0011": b"new",
@@ -152,7 +152,7 @@ def test_new_keys_are_in_the_filter_with_the_old_ones() -> None:
     assert not bloom.might_contain(pa.array(["key-0013"])).any()
 
 
-def test_damage_in_any_block_is_told_and_not_copied() -> None:
+def test_damage_in_any_block_is_reported_and_not_copied() -> None:
     data = written(NUMBERED)
     top = opened(data)._index.top
     for number in (0, 7, len(top.rows) - 1):
@@ -174,7 +174,7 @@ def test_damage_in_any_block_is_told_and_not_copied() -> None:
     ],
     ids=["many keys", "another schema", "not compressed", "empty", "the last block goes", "the first block goes"],
 )
-def test_what_cannot_be_patched_is_written_anew(data: bytes, changes: Changes, info: Mapping[str, bytes]) -> None:
+def test_what_cannot_be_patched_is_rewritten(data: bytes, changes: Changes, info: Mapping[str, bytes]) -> None:
     assert patch_of(data, changes, info) is None
 
 
@@ -188,7 +188,7 @@ def test_a_file_whose_index_leaves_a_block_out_is_not_patched() -> None:
         assert HFilePatch.of(reader, INFO, new_filter(), keys, values) is None
 
 
-def test_a_file_without_a_filter_or_with_one_of_many_deleted_keys_is_written_anew() -> None:
+def test_a_file_without_a_filter_or_with_one_of_many_deleted_keys_is_rewritten() -> None:
     sink = io.BytesIO()
     plain = HFileWriter(sink, info=INFO, block_bytes=200)
     plain.append(sorted(NUMBERED.items()))

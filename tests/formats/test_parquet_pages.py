@@ -123,7 +123,7 @@ def test_a_column_behind_nested_ones_is_found(tmp_path: Path) -> None:
     assert found.to_pylist() == [{"b": "x", "a": 2}, {"b": "x", "a": 9}]
 
 
-def test_damaged_pages_are_told_with_the_name_of_the_file(tmp_path: Path) -> None:
+def test_damaged_pages_are_reported_with_the_name_of_the_file(tmp_path: Path) -> None:
     rows = table()
     with written(tmp_path, rows, data_page_size=4000, write_batch_size=100, compression="zstd") as reader:
         paged = reader._paged(0, "d")
@@ -181,7 +181,7 @@ def test_every_row_with_a_value_is_found(values: list[str | int | None], skipped
     assert rows_among(parts, asked).tolist() == expected
 
 
-def test_a_replaced_file_is_read_anew(tmp_path: Path) -> None:
+def test_a_replaced_file_is_read_again(tmp_path: Path) -> None:
     storage = LocalStorage(str(tmp_path))
     first, second = pa.table({"k": ["a", "b"], "v": [1, 2]}), pa.table({"k": ["b", "a"], "v": [3, 4]})
     pq.write_table(first, tmp_path / "a.parquet")

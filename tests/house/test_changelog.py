@@ -29,7 +29,7 @@ def test_a_fragment_of_another_name_is_refused(name: str, tmp_path: Path):
         fragments(tmp_path)
 
 
-def test_the_section_of_a_version_is_made_anew_and_those_of_earlier_versions_stay():
+def test_the_section_of_a_version_is_recreated_and_those_of_earlier_versions_stay():
     texts = {"many-writers": "They wait. [Locks](../docs/locks.md).", "reading": "One.\n\nTwo."}
     page = changelog(EARLIER, "0.2.0", texts)
     assert page.partition("\n## ")[2] == (

@@ -393,7 +393,7 @@ def test_writing_with_a_schema_history_is_refused():
         WriteOptions.parse({"hoodie.schema.on.read.enable": "true"})
 
 
-def test_python_names_become_keys_and_a_wrong_name_is_told_the_nearest():
+def test_python_names_become_keys_and_a_wrong_name_is_answered_with_the_nearest():
     assert options_from_keywords({"record_key": "id", "hoodie.index.type": "BLOOM"}) == {
         KEY: "id",
         "hoodie.index.type": "BLOOM",

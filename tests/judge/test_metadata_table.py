@@ -113,7 +113,7 @@ def assert_hudi_keeps_the_indexes_up(
     ("version", "kind"),
     [(9, MERGE_ON_READ), pytest.param(9, {}, marks=SLOW), pytest.param(8, MERGE_ON_READ, marks=SLOW)],
 )
-def test_real_hudi_keeps_our_indexes_up_without_building_them_anew_and_so_do_we(
+def test_real_hudi_keeps_our_indexes_up_without_rebuilding_them_and_so_do_we(
     version: int, kind: dict[str, str], judge: Judge, tmp_path: Path
 ) -> None:
     story, hudi = Story(f"indexes_v{version}", version, {**KEYS, **kind}, ()), HUDI_OF_TABLE_VERSION[version]

@@ -169,7 +169,7 @@ def test_other_classes_of_hudi_are_refused_by_name(
 
 
 @pytest.mark.thorough
-def test_services_and_failed_writes_are_not_told_of(receiver: Receiver, tmp_path: Path) -> None:
+def test_services_and_failed_writes_are_not_reported(receiver: Receiver, tmp_path: Path) -> None:
     given = options(receiver)
     write(tmp_path / "t", given)
     HudiTable.open(tmp_path / "t").cluster(options=given)

@@ -202,7 +202,7 @@ def test_a_listener_that_hangs_holds_up_neither_writes_nor_other_listeners(
     assert any(name.endswith("commit.totalRecordsWritten") for name in pyhudi.metrics())  # of a copy
 
 
-def test_of_more_commits_than_can_wait_nobody_is_told_and_that_is_said(
+def test_of_more_commits_than_can_wait_nobody_is_notified_and_that_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(delivery, "_PATIENCE_S", 0.05)
@@ -217,7 +217,7 @@ def test_of_more_commits_than_can_wait_nobody_is_told_and_that_is_said(
         Sleeps.may_end.set()
 
 
-def test_a_write_that_fails_after_its_commit_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_that_fails_after_its_commit_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from pyhudi.services.after_write import AFTER_WRITE
 
     def stopped(context: object) -> tuple[str, ...]:

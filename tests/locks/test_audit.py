@@ -105,7 +105,7 @@ def test_the_switch_is_hudis_file(text: str, enabled: bool) -> None:
     assert audit_status(storage).enabled is enabled
 
 
-def test_a_switch_that_is_none_stops_no_writer_and_is_told() -> None:
+def test_a_switch_that_is_none_stops_no_writer_and_is_reported() -> None:
     storage, clock = MemoryStorage(), FixedClock(NOW_MS)
     storage.write(AUDIT_SWITCH, b"[]")
     lock = lock_of(storage, clock)
@@ -117,7 +117,7 @@ def test_a_switch_that_is_none_stops_no_writer_and_is_told() -> None:
         audit_status(storage)
 
 
-def test_a_journal_that_cannot_be_written_stops_no_writer_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_journal_that_cannot_be_written_stops_no_writer_and_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     storage, clock = audited()
     lock = lock_of(storage, clock)
     write = storage.write
@@ -150,7 +150,7 @@ def test_holders_one_after_another_are_fine_and_one_at_work_is_no_issue() -> Non
     second.release()
 
 
-def test_a_holder_that_died_is_told_and_the_one_after_it_is_no_overlap() -> None:
+def test_a_holder_that_died_is_reported_and_the_one_after_it_is_no_overlap() -> None:
     storage, clock = audited()
     assert lock_of(storage, clock).try_acquire(0)
     clock.advance(VALID_MS + 501)

@@ -260,7 +260,7 @@ class Table:
 
 
 @pytest.mark.parametrize("item", ITEMS, ids=range(len(ITEMS)))
-def test_an_item_of_strangers_holds_the_lock_and_is_told_in_one_line(
+def test_an_item_of_strangers_holds_the_lock_and_is_reported_in_one_line(
     item: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     exceptions = pytest.importorskip("botocore.exceptions")

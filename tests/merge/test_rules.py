@@ -82,7 +82,7 @@ def test_the_marker_of_unavailable_values_has_an_older_name(key: str) -> None:
     ("classes", "message"),
     [((), "no class was given"), (("tests.merge.test_rules:Other",), "none of .*:Other has this id")],
 )
-def test_a_merger_that_nobody_has_is_told_with_the_classes_that_were_given(
+def test_a_merger_that_nobody_has_is_reported_with_the_classes_that_were_given(
     classes: tuple[str, ...], message: str
 ) -> None:
     made = new_table_properties(NewTable("t", record_key_fields=("id",)))

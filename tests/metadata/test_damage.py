@@ -90,7 +90,7 @@ NOTICED: dict[str, Callable[[TestTable], None]] = {
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", NOTICED)
-def test_readers_go_without_it_and_the_next_write_builds_it_anew(name: str, version: str) -> None:
+def test_readers_go_without_it_and_the_next_write_rebuilds_it(name: str, version: str) -> None:
     table = made(version, **({"metadata_compact_max_delta_commits": "2"} if name == "base file missing" else {}))
     NOTICED[name](table)
     with pytest.warns(MetadataTableIgnored):

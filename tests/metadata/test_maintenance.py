@@ -73,7 +73,7 @@ def test_an_update_completes_before_the_instant_that_it_is_of(version: str, kind
 
 @pytest.mark.parametrize("version", ["6", "9"])
 @pytest.mark.parametrize("what", ["a savepoint", "a clean"])
-def test_a_metadata_table_that_is_built_anew_has_the_files_of_archived_writes_behind_what_stays(
+def test_a_metadata_table_that_is_rebuilt_has_the_files_of_archived_writes_behind_what_stays(
     what: str, version: str
 ) -> None:
     table = TestTable(options={"hoodie.write.table.version": version, **BY_HAND})
@@ -117,7 +117,7 @@ def test_the_metadata_table_of_hudi_is_kept_up(
 
 
 @pytest.mark.thorough
-def test_a_stale_metadata_table_is_built_anew_with_a_warning() -> None:
+def test_a_stale_metadata_table_is_rebuilt_with_a_warning() -> None:
     table = table_of("9", "COPY_ON_WRITE")
     first = table.upsert(("a", "x", 1, 10))
     folder = f"{METADATA_TABLE_FOLDER}/.hoodie/timeline"

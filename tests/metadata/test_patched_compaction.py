@@ -89,7 +89,7 @@ def test_few_writes_into_a_large_index_patch_its_base_file(patches: list[int]) -
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(("version", "kind"), [("6", "COPY_ON_WRITE"), ("8", "MERGE_ON_READ"), ("9", "MERGE_ON_READ")])
-def test_any_writes_leave_the_records_of_compactions_that_write_all_anew(
+def test_any_writes_leave_the_records_of_compactions_that_rewrite_all(
     version: str, kind: str, always: None, patches: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     random, table = np.random.default_rng(7), indexed(40, version, kind)

@@ -274,7 +274,7 @@ def test_options_that_make_no_index_are_refused(given: dict[str, str], message: 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(("options", "says"), [(ON, "false"), (PARTITIONED, "true")])
-def test_an_index_that_is_built_anew_is_of_the_kind_that_it_was(options: dict[str, str], says: str) -> None:
+def test_an_index_that_is_rebuilt_is_of_the_kind_that_it_was(options: dict[str, str], says: str) -> None:
     table = MergeOnRead(**options)
     table.upsert(("a", "x", 1, 1), ("b", "y", 1, 2))
     definition = read_index_definitions(table.storage).by_name["record_index"].body()

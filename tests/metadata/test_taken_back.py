@@ -70,7 +70,7 @@ def test_a_compacted_write_that_is_rolled_back_is_gone_from_all_partitions(versi
 @pytest.mark.thorough
 @pytest.mark.parametrize("every", ["1", "100"])
 @pytest.mark.parametrize(("version", "kind"), KINDS)
-def test_a_restore_over_a_compaction_builds_the_same_partitions_anew(version: str, kind: str, every: str) -> None:
+def test_a_restore_over_a_compaction_rebuilds_the_same_partitions(version: str, kind: str, every: str) -> None:
     table = compacted(version, kind, every)
     (save,) = table.meta.timeline.of([ActionKind.SAVEPOINT]).instants
     restored(table, save.requested_time)
@@ -193,7 +193,7 @@ def test_while_a_merged_delete_is_taken_back_its_rows_are_found_by_key_and_by_th
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(("version", "kind"), KINDS[2:])
-def test_statistics_and_keys_are_built_anew_without_the_files_that_a_rollback_deleted(version: str, kind: str) -> None:
+def test_statistics_and_keys_are_rebuilt_without_the_files_that_a_rollback_deleted(version: str, kind: str) -> None:
     few = {"metadata_global_record_level_index_min_filegroup_count": "1"}
     index = {"metadata_global_record_level_index_enable": "true", **few}
     table = table_of(version, kind, compact_inline="false", **index)

@@ -114,7 +114,7 @@ def test_rows_of_a_range_need_commit_times_which_tables_without_meta_columns_lac
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("table_type", TYPES)
 @pytest.mark.parametrize("mode", LOGGING_MODES)
-def test_every_operation_is_told_with_the_rows_before_and_after(version: str, table_type: str, mode: str) -> None:
+def test_every_operation_is_reported_with_the_rows_before_and_after(version: str, table_type: str, mode: str) -> None:
     table = logged(version, table_type, mode)
     table.insert(A1, B1)
     table.upsert(B2, A2, C1)

@@ -44,7 +44,7 @@ def test_queries_return_all_rows_and_open_the_files_that_hudi_opens(hudi: str, g
     assert asked > 30
 
 
-def test_a_skipped_file_is_told_by_explain(golden: Golden) -> None:
+def test_a_skipped_file_is_reported_by_explain(golden: Golden) -> None:
     path, _ = golden("1.2.0", "skipping_a_cow")
     text = HudiTable.open(path).scan(where="v = 105").explain()
     assert "6 by statistics of partitions (column v)" in text

@@ -58,7 +58,7 @@ def test_table_services_count_for_no_limit() -> None:
     assert ends(table, SourceOptions(max_commits=1), first) == [compaction, last]
 
 
-def test_a_stream_begins_where_it_is_told() -> None:
+def test_a_stream_begins_where_its_option_says() -> None:
     table = Clustered("9")
     table.upsert(("a", "x", 1, 1))
     (only,) = times(table)

@@ -75,7 +75,7 @@ def test_every_look_up_sees_the_newest_write(tmp_path: Path, kind: str) -> None:
     assert HudiTable.open(str(path)).metadata.validate() == ()
 
 
-def test_a_base_file_that_was_replaced_is_read_anew(tmp_path: Path) -> None:
+def test_a_base_file_that_was_replaced_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "t"
     kind = {"hoodie.datasource.write.table.type": "MERGE_ON_READ"}
     write_hudi(str(path), rows(list(range(9)), 0), "bulk_insert", options={**OPTIONS, **kind})
@@ -91,7 +91,7 @@ def test_a_base_file_that_was_replaced_is_read_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_a_table_that_was_made_anew_is_read_anew(tmp_path: Path) -> None:
+def test_a_table_that_was_recreated_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "t"
     for version in range(3):
         write_hudi(str(path), rows(list(range(9)), version), "bulk_insert", mode="overwrite", options=OPTIONS)

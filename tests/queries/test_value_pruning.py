@@ -69,7 +69,7 @@ def test_an_earlier_state_is_read_without_the_index() -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("where", ["v = 1", "id = 'a'"])
 @pytest.mark.parametrize(("version", "kind"), KINDS)
-def test_a_scan_finds_rows_where_they_were_though_indexes_were_built_anew_since(
+def test_a_scan_finds_rows_where_they_were_though_indexes_were_rebuilt_since(
     version: str, kind: str, where: str
 ) -> None:
     table = indexed(version, kind)

@@ -180,7 +180,7 @@ def test_a_write_compacts_when_the_trigger_says_so() -> None:
         assert not any(s.log_files for s in FileSystemView.load(table.meta).all_slices())
 
 
-def test_a_write_only_schedules_when_it_is_told_so() -> None:
+def test_a_write_only_schedules_when_asked() -> None:
     table = Compacted("9", compact_schedule_inline="true", compact_inline_max_delta_commits="2")
     table.upsert(("a", "x", 1, 1))
     assert not table.pending()
@@ -189,7 +189,7 @@ def test_a_write_only_schedules_when_it_is_told_so() -> None:
     assert table.rows() == [("a", "x", 2, 2)]
 
 
-def test_a_write_merges_log_blocks_when_it_is_told_so() -> None:
+def test_a_write_merges_log_blocks_when_asked() -> None:
     table = Compacted("9", log_compaction_inline="true", log_compaction_blocks_threshold="3")
     results = [table.upsert(("a", "x", n, n)) for n in range(5)]
     assert [bool(result.compacted) for result in results] == [False, False, False, True, False]

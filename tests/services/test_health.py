@@ -28,7 +28,7 @@ def test_a_new_table_is_healthy_in_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_many_small_files_are_found_and_clustering_mends_them(tmp_path: Path) -> None:
+def test_many_small_files_are_found_and_clustering_reduces_them(tmp_path: Path) -> None:
     options = {"hoodie.parquet.small.file.limit": "0"}  # each write makes a file of its own
     for number in range(12):
         write_hudi(tmp_path, pa.table({"id": [f"{number}"], "n": [1]}), "insert", record_key="id", options=options)
@@ -49,7 +49,7 @@ def test_small_buckets_are_a_note_without_a_call_because_clustering_keeps_bucket
 
 
 @pytest.mark.thorough
-def test_deep_log_files_and_waiting_plans_are_found_and_compaction_mends_both(tmp_path: Path) -> None:
+def test_deep_log_files_and_waiting_plans_are_found_and_compaction_ends_both(tmp_path: Path) -> None:
     table = _table(tmp_path, writes=6, table_type="MERGE_ON_READ", options={"hoodie.compact.inline": "false"})
     plan = table.compact(schedule_only=True).scheduled
     health = table.inspect.health()
@@ -122,7 +122,7 @@ def test_missing_statistics_are_noted_once(tmp_path: Path) -> None:
     assert [f.run for f in table.inspect.health().findings] == ["table.indexes.create('partition_stats')"]
 
 
-def test_a_dead_writer_is_found_and_its_rollback_mends_it(tmp_path: Path) -> None:
+def test_a_dead_writer_is_found_and_its_rollback_ends_it(tmp_path: Path) -> None:
     table = _table(tmp_path, writes=1)
     dead = str(int(table.state().timeline.commits().instants[-1].requested_time) + 1)
     (tmp_path / f".hoodie/timeline/{dead}.commit.requested").touch()

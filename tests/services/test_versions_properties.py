@@ -17,7 +17,7 @@ OTHER = "00000000-1111-2222-3333-444444444444"
 
 @pytest.mark.parametrize("version", ["8", "9"])
 @pytest.mark.parametrize(("make", "there"), [(copy_on_write, None), (merge_on_read, BY_EVENT_TIME)])
-def test_only_a_table_with_log_files_is_told_its_old_strategy(
+def test_only_a_table_with_log_files_is_given_its_old_strategy(
     make: Callable[[str], TestTable], there: str | None, version: str
 ) -> None:
     table = make(version)

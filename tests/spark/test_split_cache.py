@@ -86,7 +86,9 @@ def test_two_frames_of_the_same_files_are_joined(table: HudiTable, spark: Any, s
 
 
 @pytest.mark.thorough
-def test_a_write_a_moment_and_other_columns_are_read_anew(table: HudiTable, spark: Any, slices_read: list[str]) -> None:
+def test_a_write_a_moment_and_other_columns_are_read_again(
+    table: HudiTable, spark: Any, slices_read: list[str]
+) -> None:
     before = table.history()[0].instant_time
     assert answers(read_frame(spark, table.path, {})) == expected(table)
 

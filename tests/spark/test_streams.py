@@ -234,7 +234,7 @@ def test_a_batch_is_read_again_as_it_was_and_hudis_offsets_are_in_the_checkpoint
 
 
 @pytest.mark.thorough
-def test_a_stream_begins_where_it_is_told(spark: Any, tmp_path: Path) -> None:
+def test_a_stream_begins_where_its_option_says(spark: Any, tmp_path: Path) -> None:
     table = small_table(tmp_path / "t")
     upsert(table, (1, 1))
     upsert(table, (2, 2))

@@ -55,12 +55,12 @@ def test_arguments_are_given_by_place_or_by_name(table: Path, arguments: str):
         ("show_timeline(limit => 1)", "needs the argument table, or path"),
     ],
 )
-def test_a_wrong_call_is_refused_and_told_why(table: Path, text: str, message: str):
+def test_a_wrong_call_is_refused_with_the_reason(table: Path, text: str, message: str):
     with pytest.raises(ConfigError, match=message):
         DuckDbSession({"t": table}).sql(f"CALL {text}")
 
 
-def test_a_table_that_is_not_there_is_told():
+def test_a_table_that_is_not_there_is_reported():
     with pytest.raises(TableNotFound, match=r"show_commits.*nothing"):
         DuckDbSession().sql("CALL show_commits('nothing')")
 

@@ -138,7 +138,7 @@ def test_settings_say_how_queries_read(tmp_path: Path):
         assert session.sql(f"SELECT fare FROM {name}").to_arrow().to_pylist() == [{"fare": 1.0}]
 
 
-def test_what_duckdb_cannot_evaluate_is_told_in_its_own_words(session: DuckDbSession):
+def test_what_duckdb_cannot_evaluate_is_reported_in_its_own_words(session: DuckDbSession):
     for text, message in (("SELECT frobnicate(id) FROM rides", "frobnicate"), ("SELECT * FROM nowhere", "nowhere")):
         with pytest.raises(ConfigError, match=message):
             session.sql(text).to_arrow()

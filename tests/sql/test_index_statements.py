@@ -30,7 +30,7 @@ def shown(session: DuckDbSession) -> set[tuple[str, ...]]:
 
 
 @pytest.mark.thorough
-def test_indexes_are_made_shown_built_anew_and_dropped_by_either_name(session: DuckDbSession, table: HudiTable):
+def test_indexes_are_made_shown_rebuilt_and_dropped_by_either_name(session: DuckDbSession, table: HudiTable):
     session.sql("CREATE INDEX record_index ON TABLE t USING record_index (id)")
     session.sql("CREATE INDEX by_name ON t (name)")
     record, secondary = ("record_index", "record_index", ""), ("secondary_index_by_name", "secondary_index", "name")

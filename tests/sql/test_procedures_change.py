@@ -193,7 +193,7 @@ def test_a_clustering_that_waits_is_taken_back(tmp_path: Path):
 
 
 @pytest.mark.thorough
-def test_the_metadata_table_is_made_built_anew_and_taken_out(tmp_path: Path):
+def test_the_metadata_table_is_made_rebuilt_and_taken_out(tmp_path: Path):
     table = made(tmp_path / "t")
     ((message,),) = answer(pyhudi.call("delete_metadata_table", table))
     assert "metadata" in str(message)

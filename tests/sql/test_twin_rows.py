@@ -60,7 +60,7 @@ def test_a_key_is_still_found_when_one_of_its_rows_is_deleted(tmp_path: Path, op
 
 
 @pytest.mark.thorough
-def test_changes_of_single_rows_are_told_with_their_own_images(tmp_path: Path) -> None:
+def test_changes_of_single_rows_are_reported_with_their_own_images(tmp_path: Path) -> None:
     place = tmp_path / "t"
     session = twins(place, CHANGES)
     session.sql("UPDATE t SET v = concat(v, '!') WHERE id = 1")

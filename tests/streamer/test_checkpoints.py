@@ -183,7 +183,7 @@ def test_services_after_the_batch_leave_the_checkpoint_alone(tmp_path: Path) -> 
     assert ids(tmp_path) == list(range(40))
 
 
-def test_a_run_ends_after_its_batch_when_it_is_told_to(tmp_path: Path) -> None:
+def test_a_run_ends_after_its_batch_when_asked(tmp_path: Path) -> None:
     streamer = Streamer(config(tmp_path, continuous=True))
     lines: list[str] = []
 

@@ -360,7 +360,7 @@ def test_a_glue_that_stays_busy_is_an_error(glue: WatchedGlue) -> None:
     assert glue.clock.slept_s < 30
 
 
-def test_an_update_that_another_one_has_passed_is_made_anew_and_loses_nothing_of_it(glue: WatchedGlue) -> None:
+def test_an_update_that_another_one_has_passed_is_recreated_and_loses_nothing_of_it(glue: WatchedGlue) -> None:
     table = written("memory://glue-passed")
     table.sync("glue")
     table.upsert([ride(9, "c")])

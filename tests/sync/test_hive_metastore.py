@@ -94,7 +94,7 @@ def test_syncs_at_once_end_in_one_state(uri: str, catalog: HiveCatalog, tmp_path
     assert [one.action for one in table.sync("hive", options=options).tables] == ["unchanged"]
 
 
-def test_refusals_are_told_in_one_line_and_leave_nothing(uri: str, catalog: HiveCatalog, tmp_path: Path) -> None:
+def test_refusals_are_reported_in_one_line_and_leave_nothing(uri: str, catalog: HiveCatalog, tmp_path: Path) -> None:
     table, options = written(tmp_path / "t", "refusals", uri)
 
     with pytest.raises(StorageError, match=r"No Hive metastore answers: thrift://127\.0\.0\.1:1:"):

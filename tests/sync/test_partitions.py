@@ -142,7 +142,7 @@ def test_a_restore_is_followed(catalog: MemoryCatalog) -> None:
     assert registered(catalog).table.properties[SYNCED] == to
 
 
-def test_a_table_made_anew_in_another_style_has_its_partitions_moved(catalog: MemoryCatalog) -> None:
+def test_a_table_recreated_in_another_style_has_its_partitions_moved(catalog: MemoryCatalog) -> None:
     path = "memory://anew"
     written(path).sync("hive")
     HudiTable.open(path).drop()

@@ -142,7 +142,7 @@ def test_a_table_of_another_format_in_the_same_folder_stays_as_it_is(
     assert there.table.properties == properties
 
 
-def test_other_partition_columns_are_refused_or_made_anew_as_an_option_says(catalog: MemoryCatalog) -> None:
+def test_other_partition_columns_are_refused_or_recreated_as_an_option_says(catalog: MemoryCatalog) -> None:
     path = "memory://other-keys"
     written(path).sync("hive")
     HudiTable.open(path).drop()

@@ -178,7 +178,7 @@ def test_an_index_that_leads_out_of_the_source_folder_is_refused(source: Path, t
         HudiTable.open(tmp_path / "t").scan().to_arrow()
 
 
-def test_a_source_that_changed_or_went_away_is_told(source: Path, tmp_path: Path) -> None:
+def test_a_source_that_changed_or_went_away_is_reported(source: Path, tmp_path: Path) -> None:
     pyhudi.bootstrap(source, tmp_path / "t", record_key="id")
     saved(source / "city=rome" / "a.parquet", 0, 9)
     with pytest.raises(CorruptFile, match=r"10 rows, but its source file .* has 9"):

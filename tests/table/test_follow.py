@@ -98,7 +98,7 @@ def test_old_steps_are_deleted(tables: dict[str, HudiTable], tmp_path: Path) -> 
     assert left == list(range(3, 14))
 
 
-def test_a_table_that_joins_later_begins_where_it_is_told(tables: dict[str, HudiTable], tmp_path: Path) -> None:
+def test_a_table_that_joins_later_begins_where_its_option_says(tables: dict[str, HudiTable], tmp_path: Path) -> None:
     upsert(tables["orders"], (1, 1))
     upsert(tables["items"], (7, 7))
     for step in feed({"orders": tables["orders"]}, tmp_path):

@@ -72,7 +72,7 @@ def test_no_property_of_a_table_reads_storage(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(RENAMED))
-def test_a_name_of_an_earlier_release_is_told_the_one_of_now(table: HudiTable, name: str) -> None:
+def test_a_name_of_an_earlier_release_is_answered_with_the_one_of_now(table: HudiTable, name: str) -> None:
     with pytest.raises(AttributeError, match=re.escape(f"It is {RENAMED[name]} now")):
         getattr(table, name)
     group, _, verb = RENAMED[name].partition("(")[0].partition(".")
@@ -85,7 +85,7 @@ def test_a_name_of_an_earlier_release_is_told_the_one_of_now(table: HudiTable, n
     ("theirs", "ours"),
     [("vacuum", "clean"), ("to_pyarrow_table", "to_arrow"), ("optimize", "cluster"), ("append", "insert")],
 )
-def test_a_neighbours_method_is_told_ours(table: HudiTable, theirs: str, ours: str) -> None:
+def test_a_neighbours_method_is_answered_with_ours(table: HudiTable, theirs: str, ours: str) -> None:
     with pytest.raises(AttributeError, match=f"PyHudi's name for {theirs} is {ours}"):
         getattr(table, theirs)
 

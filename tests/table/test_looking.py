@@ -248,7 +248,7 @@ _DOORS: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.parametrize("door", _DOORS)
-def test_every_door_has_the_meta_columns_unless_it_is_told_otherwise(table: HudiTable, door: str) -> None:
+def test_every_door_has_the_meta_columns_by_default(table: HudiTable, door: str) -> None:
     for name in ("pandas", "polars", "duckdb"):
         if name in door:
             pytest.importorskip(name)
@@ -258,7 +258,7 @@ def test_every_door_has_the_meta_columns_unless_it_is_told_otherwise(table: Hudi
     assert names(table, columns=["_hoodie_record_key", "n"], meta_columns=False) == ["_hoodie_record_key", "n"]
 
 
-def test_head_shows_the_data_columns_unless_it_is_told_otherwise(table: HudiTable) -> None:
+def test_head_shows_the_data_columns_by_default(table: HudiTable) -> None:
     at = table.at(table.history()[0].instant_time)
     for head in (table.head, at.head):
         assert head(2).column_names == ["id", "city", "n"]

@@ -52,7 +52,7 @@ def test_a_rebuilt_metadata_table_is_right(version: str) -> None:
     assert table.meta.config.metadata_partitions == (NAMES, "files")
 
 
-def test_one_partition_is_built_anew_beside_the_others() -> None:
+def test_one_partition_is_rebuilt_beside_the_others() -> None:
     table = made()
     (files,) = metadata_of(table).slices("files")
     HudiTable(table.meta).metadata.rebuild([NAMES])

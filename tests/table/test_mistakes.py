@@ -52,7 +52,7 @@ def test_a_filter_that_is_not_understood_says_what_filters_are(table: HudiTable,
         ),
     ],
 )
-def test_a_wrong_argument_is_told_what_to_give(table: HudiTable, call: Any, says: str) -> None:
+def test_a_wrong_argument_is_refused_with_what_to_give(table: HudiTable, call: Any, says: str) -> None:
     with pytest.raises(HudiError) as caught:
         call(table)
     assert says in str(caught.value)

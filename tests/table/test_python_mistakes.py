@@ -56,7 +56,7 @@ MISTAKES: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_is_told_at_once_with_the_way_out(name: str) -> None:
+def test_a_mistake_is_reported_at_once_with_the_way_out(name: str) -> None:
     table = made(name.replace(" ", "-"))
     call, says = MISTAKES[name]
     with pytest.raises((ConfigError, SchemaMismatch), match=re.compile(says, re.S)):

@@ -122,7 +122,9 @@ NEIGHBOURS = [
 
 
 @pytest.mark.parametrize(("call", "told"), NEIGHBOURS, ids=[told for _, told in NEIGHBOURS])
-def test_a_neighbours_word_is_told_ours(table: HudiTable, call: Callable[[HudiTable], object], told: str) -> None:
+def test_a_neighbours_word_is_answered_with_ours(
+    table: HudiTable, call: Callable[[HudiTable], object], told: str
+) -> None:
     with pytest.raises(UnknownArgument, match=told) as caught:
         call(table)
     assert isinstance(caught.value, ConfigError)

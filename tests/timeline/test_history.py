@@ -258,7 +258,7 @@ def test_a_range_of_time_opens_only_the_files_that_it_meets() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"PAR1", b"no parquet at all, but a few bytes PAR1"])
-def test_a_damaged_file_is_told_by_name(data: bytes) -> None:
+def test_a_damaged_file_is_reported_by_name(data: bytes) -> None:
     history = made()
     history.append(rows("1"))
     history.storage.write(f"{history.folder}/1_1_0.parquet", data)

@@ -211,7 +211,7 @@ def test_a_file_of_real_hudi_cut_within_a_line_is_corrupt(shared: Path) -> None:
             load_table_config(storage, clock())
 
 
-def test_a_wrong_checksum_is_corrupt_and_the_right_one_is_told() -> None:
+def test_a_wrong_checksum_is_corrupt_and_the_right_one_is_reported() -> None:
     storage = MemoryStorage()
     right = properties()["hoodie.table.checksum"]
     storage.write(PROPERTIES_PATH, print_properties({**properties(), "hoodie.table.checksum": "1"}))

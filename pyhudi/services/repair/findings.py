@@ -54,7 +54,7 @@ def damage_by_repairs(context: ActionContext) -> Iterator[Damage]:
         if result.items:
             first = result.items[0]
             more = f", and {len(result.items) - 1:,} more" if len(result.items) > 1 else ""
-            yield f"{first.where or '.'}: {first.problem}{more}", result.run if result.to_mend else ""
+            yield f"{first.where or '.'}: {first.problem}{more}", result.run if result.repairable else ""
 
 
 def deprecated_partitions(paths: Iterable[str], partition_fields: Iterable[str]) -> tuple[str, ...]:

@@ -52,16 +52,16 @@ class RepairResult(Result):
     run: str = ""
 
     @property
-    def to_mend(self) -> tuple[RepairItem, ...]:
+    def repairable(self) -> tuple[RepairItem, ...]:
         """The items that can be repaired."""
         return tuple(item for item in self.items if item.action)
 
     def _summary(self) -> str:
         if not self.items:
             return f"repair {self.repair}: nothing to do"
-        size = sum(item.size_bytes for item in self.to_mend)
-        count = f"{len(self.to_mend):,} to repair" if not self.is_done else f"{len(self.to_mend):,} repaired"
-        unrepaired = len(self.items) - len(self.to_mend)
+        size = sum(item.size_bytes for item in self.repairable)
+        count = f"{len(self.repairable):,} to repair" if not self.is_done else f"{len(self.repairable):,} repaired"
+        unrepaired = len(self.items) - len(self.repairable)
         by = f" by {self.instant_time}" if self.instant_time else ""
         more = f", {unrepaired:,} left as they are" if unrepaired else ""
         return f"repair {self.repair}: {count}{by}{f' ({readable_bytes(size)})' if size else ''}{more}"

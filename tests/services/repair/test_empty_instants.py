@@ -92,7 +92,7 @@ def test_without_a_metadata_table_it_is_left_alone_and_said(tmp_path: Path, vers
 
     result = HudiTable.open(tmp_path).maintenance.repair.empty_instants(dry_run=False)
 
-    assert (result.is_done, result.to_mend, file.read_bytes()) == (False, (), content)
+    assert (result.is_done, result.repairable, file.read_bytes()) == (False, (), content)
     assert "the groups that it replaced are unknown, so their rows are back. Put its file back from a copy; or" in str(
         result
     )
@@ -156,7 +156,7 @@ def test_an_overwrite_with_rows_is_left_alone_and_said(tmp_path: Path, version: 
 
     result = HudiTable.open(tmp_path).maintenance.repair.empty_instants(dry_run=False)
 
-    assert (result.is_done, result.to_mend) == (False, ())
+    assert (result.is_done, result.repairable) == (False, ())
     assert "data files, whose rows count; the groups that it replaced are unknown" in result.items[0].problem
 
 

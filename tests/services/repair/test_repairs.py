@@ -177,7 +177,7 @@ def test_rows_with_the_value_default_stay(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("version", VERSIONS)
-def test_an_empty_clean_is_written_anew_and_an_empty_commit_with_files_stays(tmp_path: Path, version: str) -> None:
+def test_an_empty_clean_is_rewritten_and_an_empty_commit_with_files_stays(tmp_path: Path, version: str) -> None:
     table = table_of(tmp_path, version)
     for number in range(4):
         table.upsert(rows(("a", "x", 2 + number, 11)))
@@ -188,7 +188,7 @@ def test_an_empty_clean_is_written_anew_and_an_empty_commit_with_files_stays(tmp
     newest.write_bytes(b"")
 
     plan = HudiTable.open(tmp_path).maintenance.repair.empty_instants()
-    assert [bool(item.action) for item in plan.items] == [False, True] or len(plan.to_mend) == 1
+    assert [bool(item.action) for item in plan.items] == [False, True] or len(plan.repairable) == 1
     mended(HudiTable.open(tmp_path).maintenance.repair.empty_instants(dry_run=False))
 
     left = HudiTable.open(tmp_path).maintenance.repair.empty_instants().items

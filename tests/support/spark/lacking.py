@@ -40,7 +40,7 @@ NEEDS: Mapping[str, tuple[str, str]] = {
     "test_the_data_source_reads_a_table_with_nothing_enabled": _NO_SOURCES,
     "test_the_data_source_refuses_to_write_and_names_the_switch": _NO_SOURCES,
     "test_a_batch_is_read_again_as_it_was_and_hudis_offsets_are_in_the_checkpoint": _NO_LIMITS,
-    "test_a_stream_begins_where_it_is_told": _NO_SOURCES,
+    "test_a_stream_begins_where_its_option_says": _NO_SOURCES,
     "test_a_stream_follows_a_table_and_goes_on_after_a_restart": _NO_LIMITS,
     "test_a_name_that_stands_for_base_files_reads_no_log_files_and_goes_with_its_table": (
         "has_data_sources",

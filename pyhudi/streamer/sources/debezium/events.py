@@ -207,7 +207,7 @@ class _JsonEvents:
             decoded = decode_json([numbers[number] for number in numbers], asked)
             there = list(numbers)
             refused |= {there[at]: reason for at, reason in decoded.refused}
-            there = there if decoded.kept is None else [there[at] for at in decoded.kept]
+            there = there if decoded.numbers is None else [there[at] for at in decoded.numbers]
             parts, kept = read_in_parts(
                 lambda at, decoded=decoded, row=row: rows.of(  # type: ignore[misc]
                     _from_json(decoded.rows.slice(at[0], len(at)), row), row

@@ -91,7 +91,7 @@ class _FilledValues:
         decoded = self.sent.decode(events, columns)
         if not decoded.rows.num_rows:
             return decoded
-        return replace(decoded, rows=filled_by_batch(decoded.rows, events.kept(decoded.kept).messages))
+        return replace(decoded, rows=filled_by_batch(decoded.rows, events.at(decoded.numbers).messages))
 
 
 def _has_header(message: Message, name: str) -> bool:

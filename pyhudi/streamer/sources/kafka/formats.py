@@ -44,7 +44,7 @@ class Events:
             messages = [message for message, value in zip(messages, values, strict=True) if value is not None]
         return cls(topic, messages, [value for value in values if value is not None])
 
-    def kept(self, numbers: Sequence[int] | None) -> Events:
+    def at(self, numbers: Sequence[int] | None) -> Events:
         """Some of them."""
         if numbers is None:
             return self

@@ -106,7 +106,7 @@ class KafkaSource(SplitSource[_Plan, OffsetRanges]):
                 decoded = self._values.decode(events, columns)
                 rows = decoded.rows
                 if self._options.appends_offsets and rows.num_columns:
-                    rows = events.kept(decoded.kept).with_offsets(rows)
+                    rows = events.at(decoded.numbers).with_offsets(rows)
                 tables.append(rows)
                 rejected += events.rejected(decoded.refused)
         return Fetched(typed_columns(tables), rejected, text_of_offsets(self._topic, positions))

@@ -66,7 +66,7 @@ def rows_of_records(
     decoded = decode_json([one.data for one in whole], columns.without(_PLACE))
     rows = decoded.rows
     if appends_places and rows.num_columns:
-        row_records = whole if decoded.kept is None else [whole[at] for at in decoded.kept]
+        row_records = whole if decoded.numbers is None else [whole[at] for at in decoded.numbers]
         for name, array in {
             "sequence_number": pa.array([one.sequence for one in row_records], pa.string()),
             "shard_id": pa.array([one.shard for one in row_records], pa.string()),
