@@ -109,7 +109,8 @@ class _Query:
     def frame(self, batch: SparkDataFrame) -> SparkDataFrame:
         # Braces name frames, so those in the text are doubled.
         text = self.text.replace("{", "{{").replace("}", "}}").replace(_SOURCE, f"{{{_BATCH}}}")
-        return batch.sparkSession.sql(text, **{_BATCH: batch})  # type: ignore[arg-type]
+        frames: dict[str, Any] = {_BATCH: batch}
+        return batch.sparkSession.sql(text, **frames)
 
 
 def flattening(settings: PipelineSettings) -> Transform:

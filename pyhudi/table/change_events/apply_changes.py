@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -118,7 +118,7 @@ def apply_changes(
     flow = ChangeFlow(
         names_of(keys),
         sequence_by,
-        int(scd_type) if scd_type in ("1", "2") else scd_type,  # type: ignore[arg-type]
+        int(scd_type) if scd_type in ("1", "2") else cast("int", scd_type),  # the flow checks it
         apply_as_deletes,
         names_of(column_list),
         names_of(except_column_list),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -121,7 +122,7 @@ class ChangeFlow:
             if canonical == OPERATION and str(value).lower() not in ("upsert", "none"):
                 raise ConfigError(f"{key}={value}: apply_changes inserts, updates and deletes as the events say.")
             if canonical in expected and value:
-                names = names_of(value.split(",") if isinstance(value, str) else value)  # type: ignore[arg-type]
+                names = names_of(value.split(",") if isinstance(value, str) else cast("Iterable[str]", value))
                 if tuple(name.strip() for name in names) not in expected[canonical]:
                     raise ConfigError(
                         f"{key}={value}: keys and sequence_by say {', '.join(expected[canonical][-1])}; leave it out."
