@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import pyhudi
-from pyhudi import ConfigError, HudiTable, TableExists
+from pyhudi import ConfigError, HudiTable, StorageError, TableExists
 
 ROWS = pa.table(
     {"id": ["a", "b", "c"], "city": ["rome", "oslo", "rome"], "v": [1.5, None, 3.0], "tags": [["x"], [], None]}
@@ -50,6 +50,21 @@ def test_an_iceberg_table_comes_as_its_newest_metadata_says(tmp_path: Path) -> N
 
     assert rows(tmp_path / "t") == ROWS.slice(0, 2).to_pylist()
     assert HudiTable.open(tmp_path / "t").inspect.partitions()["partition_path"].to_pylist() == ["oslo", "rome"]
+
+
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+def test_a_table_that_lacks_a_file_is_refused_and_nothing_is_written(tmp_path: Path, kind: str) -> None:
+    if kind == "delta":
+        pytest.importorskip("deltalake").write_deltalake(str(tmp_path / "s"), ROWS, partition_by=["city"])
+    else:
+        sql = pytest.importorskip("pyiceberg.catalog.sql")
+        catalog = sql.SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}")
+        catalog.create_namespace("n")
+        catalog.create_table("n.t", ROWS.schema, location=str(tmp_path / "s")).append(ROWS)
+    next((tmp_path / "s").rglob("*.parquet")).unlink()
+    with pytest.raises(StorageError, match=r"can't read it .*Nothing was written"):
+        pyhudi.import_table(tmp_path / "s", tmp_path / "t", record_key="id")
+    assert not (tmp_path / "t" / ".hoodie").exists()
 
 
 def test_what_is_no_table_of_a_known_kind_is_refused(tmp_path: Path) -> None:

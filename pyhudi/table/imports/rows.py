@@ -125,7 +125,7 @@ def _iceberg(place: Storage, options: dict[str, str]) -> _Snapshot:
     except Exception as error:  # errors of the library and of its file systems
         raise _unreadable(place, "pyiceberg", error) from error
     names = [schema.find_column_name(field.source_id) for field in spec.fields if str(field.transform) == "identity"]
-    return _Snapshot(rows, tuple(name for name in names if name))
+    return _Snapshot(_readable(rows, place, "pyiceberg"), tuple(name for name in names if name))
 
 
 def _newest_metadata(place: Storage) -> str:
@@ -155,9 +155,22 @@ def _delta(place: Storage, options: dict[str, str]) -> _Snapshot:
         batches = deltalake.QueryBuilder().register("source", table).execute("SELECT * FROM source")
         rows = pa.RecordBatchReader.from_stream(batches)
         schema = pa.schema([field.with_type(_stored(field.type)) for field in rows.schema])
-        return _Snapshot(rows.cast(schema), partition_columns)
+        rows = rows.cast(schema)
     except Exception as error:
         raise _unreadable(place, "deltalake", error) from error
+    return _Snapshot(_readable(rows, place, "deltalake"), partition_columns)
+
+
+def _readable(rows: pa.RecordBatchReader, place: Storage, library: str) -> pa.RecordBatchReader:
+    """The rows, whose files are read later. Raises StorageError then."""
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        try:
+            yield from rows
+        except Exception as error:  # errors of the library and of its file systems
+            raise _unreadable(place, library, error) from error
+
+    return pa.RecordBatchReader.from_batches(rows.schema, batches())
 
 
 def _stored(kind: pa.DataType) -> pa.DataType:
