@@ -493,6 +493,23 @@ INSERT OVERWRITE t PARTITION (dt = 'x') SELECT 3, 'c' WHERE false;
 SELECT id, name, dt FROM t ORDER BY id;
 -- expect: [{"id": 2, "name": "b", "dt": "y"}]
 
+-- case: insert overwrite of a partition with a date or null and no rows
+-- differs: Hudi leaves the partition without a value as it is.
+CREATE TABLE t (id INT, name STRING, dt DATE) USING hudi PARTITIONED BY (dt) TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t VALUES (1, 'a', DATE'2024-01-01'), (2, 'b', DATE'2024-01-02'), (3, 'c', NULL);
+INSERT OVERWRITE t PARTITION (dt = DATE'2024-01-01') SELECT 4, 'd' WHERE false;
+INSERT OVERWRITE t PARTITION (dt = NULL) SELECT 4, 'd' WHERE false;
+SELECT id, name, dt FROM t ORDER BY id;
+-- expect: [{"id": 2, "name": "b", "dt": "2024-01-02"}]
+
+-- case: merge by a key with a null partition value
+-- differs: Hudi matches by the key alone, whatever the condition says of partition columns.
+CREATE TABLE t (id INT, name STRING, dt STRING) USING hudi PARTITIONED BY (dt) TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t VALUES (1, 'a', NULL), (2, 'b', 'x');
+MERGE INTO t USING (SELECT 1 AS id, 'n' AS name, CAST(NULL AS STRING) AS dt UNION ALL SELECT 2, 'm', 'x') s ON t.id = s.id AND t.dt = s.dt WHEN MATCHED THEN UPDATE SET name = s.name;
+SELECT id, name FROM t ORDER BY id;
+-- expect: [{"id": 1, "name": "a"}, {"id": 2, "name": "m"}]
+
 -- case: insert overwrite of some partition columns
 -- differs: Hudi also empties the partitions of the given values that get no rows.
 CREATE TABLE t (id INT, name STRING, dt STRING, hh STRING) USING hudi PARTITIONED BY (dt, hh) TBLPROPERTIES (primaryKey = 'id');
