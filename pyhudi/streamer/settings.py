@@ -18,8 +18,8 @@ from typing import TypeAlias
 from pyhudi.errors import ConfigError, HudiError, PathNotFound
 from pyhudi.formats.properties import parse_properties
 from pyhudi.model.options import KEYWORDS, OPTIONS, OptionScope, OptionSpec, Support, WriteOptions, streamer_options
-from pyhudi.model.options.catalogue import find_spec
 from pyhudi.model.options.declare import specs_of
+from pyhudi.model.options.known_keys import find_spec
 from pyhudi.model.options.spec import ON_READ, text_of
 from pyhudi.model.options.streamer.streamer import STREAMER_PREFIX, StreamerOptions
 from pyhudi.model.options.streamer.tables import TablesOptions

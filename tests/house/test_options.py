@@ -157,7 +157,7 @@ def test_giving_the_default_of_the_page_is_the_same_as_giving_nothing():
     assert unlike == SAID_BY_BEING_GIVEN
 
 
-def test_every_class_that_declares_options_is_in_the_catalogue():
+def test_every_class_that_declares_options_is_in_the_known_keys():
     declared = {spec.key for kind in (WriteOptions, ReadOptions, StreamerOptions) for spec in specs_of(kind)}
     without_a_field = {"hoodie.layout.optimize.enable", "hoodie.schema.on.read.enable"}
     assert declared | without_a_field == {spec.key for spec in OPTIONS}

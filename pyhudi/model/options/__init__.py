@@ -5,7 +5,8 @@ No code behind these uses text keys. Each option is declared in one place, usual
 """
 
 from pyhudi.model.options.calls import ReadOptions, WriteOptions, streamer_options
-from pyhudi.model.options.catalogue import (
+from pyhudi.model.options.concurrency import LockOptions
+from pyhudi.model.options.known_keys import (
     ARGUMENTS,
     KEYWORDS,
     OPTIONS,
@@ -17,7 +18,6 @@ from pyhudi.model.options.catalogue import (
     resolve,
     spec_of,
 )
-from pyhudi.model.options.concurrency import LockOptions
 from pyhudi.model.options.spec import HudiOptionWarning, Kind, OptionScope, OptionSpec, Support
 
 __all__ = [

@@ -9,7 +9,7 @@ import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from pyhudi.model.options.catalogue import ARGUMENTS, OPTIONS
+from pyhudi.model.options.known_keys import ARGUMENTS, OPTIONS
 from pyhudi.model.options.not_honoured import options_not_honoured
 from pyhudi.model.options.spec import OptionSpec, Support
 

@@ -13,8 +13,8 @@ from pyhudi.model.buckets import BUCKET_KEYS, ENGINE, HASH_FIELDS, INDEX_TYPE, N
 from pyhudi.model.change_logs import CDC_ENABLED, LOGGING_MODE
 from pyhudi.model.keys import KEY_GENERATOR_CLASSES
 from pyhudi.model.merge_mode import CUSTOM, mode_of_payload_name, mode_of_strategy
-from pyhudi.model.options.catalogue import find_spec
 from pyhudi.model.options.declare import key_of
+from pyhudi.model.options.known_keys import find_spec
 from pyhudi.model.options.merging import (
     MERGE_MODE,
     ORDERING_FIELDS,

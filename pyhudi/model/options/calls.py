@@ -15,7 +15,6 @@ from pyhudi.errors import ConfigError
 from pyhudi.model.options.agreement import keep_to_table
 from pyhudi.model.options.catalogs.exporting import ExportOptions, export_options
 from pyhudi.model.options.catalogs.syncing import SyncOptions, sync_options
-from pyhudi.model.options.catalogue import canonical_keys, resolve
 from pyhudi.model.options.concurrency import (
     ConcurrencyOptions,
     LivenessOptions,
@@ -27,6 +26,7 @@ from pyhudi.model.options.concurrency import (
 from pyhudi.model.options.declare import Values, parse, part
 from pyhudi.model.options.files import DamageOptions, FileOptions, file_options
 from pyhudi.model.options.index import BucketOptions, IndexOptions, bucket_options, index_options
+from pyhudi.model.options.known_keys import canonical_keys, resolve
 from pyhudi.model.options.merging import MemoryOptions, MergerOptions, MergingOptions, merging_options
 from pyhudi.model.options.metadata import MetadataOptions, metadata_options
 from pyhudi.model.options.operation import (

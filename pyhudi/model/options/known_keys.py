@@ -1,4 +1,4 @@
-"""The catalogue: every key that PyHudi knows, and `resolve`, the only place where text keys are checked.
+"""The known keys: every key that PyHudi knows, and `resolve`, the only place where text keys are checked.
 
 It has Hudi's documented keys with their older spellings, and ours (`hoodie.pyhudi.*`). Honoured options come from the
 classes that declare them, the others from a data file (`not_honoured.py`). docs/options.md is generated from here
@@ -168,7 +168,7 @@ def resolve(
 
 
 def _rows(classes: Iterable[tuple[OptionSpec, str]]) -> Mapping[str, OptionSpec]:
-    """Key → row for this call: the catalogue, and the options that the user's classes declare.
+    """Key → row for this call: the known keys, and the options that the user's classes declare.
 
     Raises ConfigError for a declared key that is already one of our options.
     """
