@@ -58,7 +58,8 @@ class TableColumns:
             )
         except SchemaMismatch:
             return rows
-        return pa.schema([stored.field(one.name) if one.name in stored.names else one for one in rows])
+        fields = (stored.field(one.name) if one.name in stored.names else one for one in rows)
+        return nullable_columns(pa.schema(list(fields)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +150,7 @@ class Finish:
             return project(rows.slice(at[0], len(at)), columns, exact=True)
 
         parts, _ = read_in_parts(read, rows.num_rows, refused, range(rows.num_rows))
-        rejected = [self._rejected(rows.slice(at, 1).to_pylist()[0], why) for at, why in sorted(refused.items())]
+        rejected = [self._rejected(_shown(rows.slice(at, 1)), why) for at, why in sorted(refused.items())]
         return pa.concat_tables(parts) if parts else columns.empty_table(), rejected
 
     def _rejected(self, row: Mapping[str, Any], reason: str) -> Rejected:
@@ -188,6 +189,19 @@ class LocalReader:
 
     def release(self) -> None:
         """Do nothing: no rows are held."""
+
+
+def _shown(row: pa.Table) -> dict[str, object]:
+    """A row's values. Python's times have no nanoseconds without pandas, so values with them are texts."""
+    values: dict[str, object] = {}
+    for name, column in zip(row.schema.names, row.columns, strict=True):
+        if "[ns" not in str(column.type):
+            values[name] = column[0].as_py()
+        elif pa.types.is_nested(column.type):
+            values[name] = column.to_string()
+        else:
+            values[name] = str(column.cast(pa.string())[0])
+    return values
 
 
 def _text(row: Mapping[str, Any], keys: Sequence[str]) -> str:
