@@ -161,7 +161,7 @@ def test_a_value_of_json_that_is_no_value_of_the_column_is_refused_by_the_column
 def test_numbers_beyond_all_floats_are_refused_and_infinity_by_name_is_not(rows: Rows) -> None:
     assert rows("a.json", '{"a": Infinity, "c": 1.5}') == [{"a": math.inf, "c": 1.5}]
     for number in ("1e400", "[-1e400]", '{"x": 1e999}'):
-        refused(rows, SchemaMismatch, "is beyond all numbers of the type", "b.json", '{"a": %s}' % number)  # noqa: UP031
+        refused(rows, SchemaMismatch, "is beyond all numbers of the type", "b.json", f'{{"a": {number}}}')
 
 
 def test_a_field_that_a_struct_of_the_table_does_not_have_comes_as_a_new_one(rows: Rows) -> None:
