@@ -131,6 +131,8 @@ def test_a_merge_by_texts_of_the_source_says_the_cast(tmp_path: Path) -> None:
         (pa.date32(), "DATE'1970-01-08'", ["1", "3"]),
         (pa.date32(), "NULL", ["2", "3"]),
         (pa.bool_(), "TRUE", ["1", "3"]),
+        (pa.decimal128(5, 2), "7.0", ["1", "3"]),
+        (pa.int64(), "7", ["1", "3"]),
     ],
 )
 def test_an_overwrite_without_rows_empties_the_partition_that_it_names(
@@ -142,6 +144,8 @@ def test_an_overwrite_without_rows_empties_the_partition_that_it_names(
     table.upsert(pa.table({"id": ["1", "2", "3"], "p": pa.array([None, *stored], kind)}))
     pyhudi.sql(f"INSERT OVERWRITE hudi.`{table.path}` PARTITION (p = {value}) SELECT 'x' AS id WHERE false")
     assert sorted(table.to_arrow(["id"]).column("id").to_pylist()) == stays
+    pyhudi.sql(f"INSERT OVERWRITE hudi.`{table.path}` PARTITION (p = {value}) SELECT 'x' AS id")
+    assert sorted(table.to_arrow(["id"]).column("id").to_pylist()) == [*stays, "x"]
 
 
 @pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])

@@ -184,8 +184,14 @@ class Insert:
         if not isinstance(generator, BuiltInKey):
             return {}  # only whole rows have a path
         texts = (f"{text} AS {quoted(name)}" for name, text in self._static_values(target).items())
-        values = session.rows_of(session.query(f"SELECT {', '.join(texts)}")).combine_chunks().to_batches()[0]
-        path = str(generator.partition_path(values)[0])
+        values = session.rows_of(session.query(f"SELECT {', '.join(texts)}"))
+        fields = [target.column(name) for name in values.column_names]
+        try:  # a literal has a type of its own: 1.5 in a column of decimal(5, 2) is in the partition 1.50
+            columns = [values.column(field.name).combine_chunks().cast(field.type) for field in fields]
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            return {}  # the write refuses a value that its column would change
+        row = pa.RecordBatch.from_arrays(columns, names=values.column_names)
+        path = str(generator.partition_path(row)[0])
         return {} if "," in path else {_STATIC_PARTITIONS: path}
 
     def _static_values(self, target: Target) -> dict[str, str]:
